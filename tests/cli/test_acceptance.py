@@ -5,18 +5,12 @@ The tests of this module run in order on one fleet, and each leaves it as it fou
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from datetime import timedelta
 
 import pytest
 
-from bench.cloud.control import CloudClock, Control
-from infra.fleet.controller.lease import LeaseKind, held
-from infra.fleet.google import clients
-from infra.fleet.records import Records
 from tests.cli.conftest import Checkout
 
 COUNT = "        us-west4-a: 2\n"
@@ -59,15 +53,6 @@ def _changes(document: dict) -> list[tuple[str, str]]:
 def _capacity(document: dict, pool: str, zone: str) -> dict:
     (row,) = (row for row in document["capacity"] if (row["pool"], row["zone"]) == (pool, zone))
     return row
-
-
-def test_a_second_up_changes_nothing(fleet: Checkout) -> None:
-    document = fleet.json("up", "ci")
-    assert _changes(document) == []
-    assert document["exit"] == 0
-    assert document["manifest"]["changed"] is False
-    assert sum(pool["slices"] for pool in document["pools"]) == 9
-    assert all(pool["states"] == {"READY": pool["slices"]} for pool in document["pools"])
 
 
 def test_a_preview_then_has_only_same(fleet: Checkout) -> None:
@@ -113,23 +98,6 @@ def test_one_more_slice_is_one_create_and_one_less_is_one_delete(fleet: Checkout
     assert "ci: 1 updated, 1 deleted, " in said
 
 
-def test_a_removed_zone_takes_exactly_its_vms(fleet: Checkout) -> None:
-    with _edited(fleet, COUNT, ""):
-        document = fleet.json("preview", "ci")
-    assert _changes(document) == [("delete", "tpu-ci-us-west4-a-0"), ("delete", "tpu-ci-us-west4-a-1"), MANIFEST]
-    assert _capacity(document, "tpu-ci", "us-west4-a")["chips"] == {"before": 8, "after": 0}
-
-
-def test_another_accelerator_is_a_replacement_that_says_so(fleet: Checkout) -> None:
-    with _edited(fleet, "accelerator: v6e-8", "accelerator: v6e-4"):
-        said = fleet.ok("preview", "ci").stdout
-    assert (
-        "! REPLACE 1: each is deleted and created again; `up` waits for running jobs unless --no-drain (1 VM, 8 chips)"
-        in said
-    )
-    assert "    acceleratorType: v6e-8 -> v6e-4  (forces the replacement)\n      tpu-v6e-europe-west4-a-0\n" in said
-
-
 def test_an_edit_between_plan_and_apply_is_refused(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     def edit_while_asked(*_: object, **__: object) -> None:
         fleet.edit("ci", COUNT, COUNT.replace("2", "9"))
@@ -170,19 +138,6 @@ def test_a_preempted_vm_is_no_change_but_shows(fleet: Checkout) -> None:
     assert pool["states"] == {"PREEMPTED": 1, "READY": 1}
 
 
-def test_without_a_controller_destroy_and_up_make_a_preempted_vm_again(fleet: Checkout) -> None:
-    vm = "tpu-ci-us-east1-c-0"
-    if fleet.json("cloud", "status")["nodes"] == {"READY": 9}:
-        fleet.ok("cloud", "preempt", vm)
-    assert _changes(fleet.json("destroy", "ci", "--yes", "--target", f"**::{vm}")) == [("delete", vm)]
-    assert _changes(fleet.json("up", "ci")) == [("create", vm)]
-    assert fleet.json("cloud", "status")["nodes"] == {"READY": 9}
-
-
-def test_the_manifest_can_be_read(fleet: Checkout) -> None:
-    assert len(fleet.json("manifest", "show", "ci")["manifest"]["slots"]) == 9
-
-
 def test_outputs_name_pools_registries_identities_and_manifest(fleet: Checkout) -> None:
     outputs = fleet.json("output", "ci")
     assert {"pools", "registries", "identities", "manifest"} <= set(outputs)
@@ -191,13 +146,6 @@ def test_outputs_name_pools_registries_identities_and_manifest(fleet: Checkout) 
     missing = fleet.run("output", "ci", "nothing")
     assert missing.exit_code == 1
     assert "it has builds, github, identities, manifest, pools, registries" in missing.stderr
-
-
-def test_destroy_asks_and_without_a_terminal_refuses(fleet: Checkout) -> None:
-    result = fleet.run("destroy", "ci", "--exclude-protected")
-    assert result.exit_code == 2
-    assert "add --yes" in result.stderr
-    assert fleet.json("cloud", "status")["nodes"]["READY"] >= 7
 
 
 def test_a_person_is_asked_before_a_destroy_and_may_say_no(fleet: Checkout) -> None:
@@ -217,13 +165,6 @@ def test_a_terminal_gets_live_rows_and_colour(fleet: Checkout) -> None:
     assert _changes(fleet.json("up", "ci")) == [("delete", "tpu-ci-us-west4-a-2"), MANIFEST]
 
 
-def test_destroy_keeps_everything_while_something_is_protected(fleet: Checkout) -> None:
-    result = fleet.run("destroy", "ci", "--yes")
-    assert result.exit_code == 1
-    assert "resources are protected, so nothing is deleted" in result.stdout
-    assert fleet.json("preview", "ci")["summary"]["create"] == 0
-
-
 def test_destroy_can_leave_what_is_protected(fleet: Checkout) -> None:
     document = fleet.json("destroy", "ci", "--yes", "--exclude-protected")
     deleted = {step["type"] for step in document["steps"] if step["op"] == "delete"}
@@ -234,50 +175,3 @@ def test_destroy_can_leave_what_is_protected(fleet: Checkout) -> None:
     gone = document["summary"]
     assert again["summary"]["create"] == gone["delete"] + gone["retain"], "a bundle that stays is declared again"
     assert fleet.json("cloud", "status")["nodes"] == {"READY": 9}
-
-
-def test_a_targeted_destroy_takes_that_vm_alone(fleet: Checkout) -> None:
-    (urn,) = (step["urn"] for step in fleet.json("preview", "ci")["steps"] if step["name"] == "tpu-v4-us-central2-b-0")
-    document = fleet.json("destroy", "ci", "--yes", "--target", urn)
-    assert _changes(document) == [("delete", "tpu-v4-us-central2-b-0")]
-    assert _changes(fleet.json("up", "ci")) == [("create", "tpu-v4-us-central2-b-0")]
-
-
-def test_an_unknown_target_is_told(fleet: Checkout) -> None:
-    result = fleet.run("up", "ci", "--target", "urn:pulumi:ci::tidepool::x:y:Z::nobody")
-    assert result.exit_code == 1
-    assert "no such resource" in result.stderr
-
-
-def test_one_reconcile_after_a_preemption_makes_the_vm_again_and_preview_shows_nothing(fleet: Checkout) -> None:
-    control = Control(fleet.json("cloud", "status")["url"])
-    before = next(node for node in control.nodes() if node["name"].endswith("/tpu-ci-us-west4-a-0"))
-    control.preempt(before["name"])
-    swept = fleet.json("reconcile", "ci", "--cloud", "local")
-    assert [(each["do"], each["subject"], each["result"]) for each in swept["actions"] if each["do"] == "recreate"] == [
-        ("recreate", "tpu-ci-us-west4-a-0", "done")
-    ]
-    control.advance(600)
-    after = next(node for node in control.nodes() if node["name"] == before["name"])
-    assert after["state"] == "READY"
-    assert after["createTime"] > before["createTime"]
-    preview = fleet.json("preview", "ci")
-    assert [step for step in preview["steps"] if step["op"] != "same"] == []
-
-
-def test_people_read_what_is_done_and_what_is_waited_for(fleet: Checkout) -> None:
-    fleet.ok("cloud", "runner", "lose", "tpu-v4-us-central2-b-0")
-    result = fleet.run("reconcile", "ci", "--cloud", "local")
-    assert result.exit_code == 0, result.stderr
-    assert "waiting tpu-v4-us-central2-b-0: it is READY and no runner of it is online (until " in result.stdout
-
-
-def test_a_reconcile_while_up_works_is_refused_with_the_holder(fleet: Checkout) -> None:
-    url = fleet.json("cloud", "status")["url"]
-    document = json.loads(fleet.run("manifest", "show", "ci", "--json").stdout)["manifest"]
-    with clients(document["project"], url) as google:
-        records = Records(google=google, bucket=document["bucket"])
-        with held(records, "ci", LeaseKind.UP, CloudClock(Control(url)), timedelta(minutes=1)):
-            result = fleet.run("reconcile", "ci", "--cloud", "local")
-    assert result.exit_code == 1
-    assert ") holds the fleet of ci until" in result.stderr

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 
-from bench.operations import broker as local_broker
 from infra.cli.app import cli
 from infra.fleet.broker import settings
 from infra.model.clock import machine_clock
 from infra.operations import broker
 
 if TYPE_CHECKING:
-    from bench.cloud.testing import TestCloud
+    pass
 
 ENVIRON = {
     settings.AUDIENCE: "https://broker.example.com",
@@ -44,15 +43,6 @@ def test_a_container_needs_no_stack_file_and_people_leave_out_what_it_says(monke
     little = {key: value for key, value in ENVIRON.items() if key not in (settings.PROJECT, settings.BUCKET)}
     assert CliRunner().invoke(cli, ["broker", "serve", "ci"], env=little).exit_code == 0
     assert CliRunner().invoke(cli, ["broker", "serve", "no-such-stack"], env=little).exit_code == 2
-
-
-def test_beside_the_local_cloud_everything_is_made_up_and_made_twice_it_still_fits(cloud: TestCloud) -> None:
-    first = local_broker.local_settings("ci", cloud.url, "http://127.0.0.1:8080")
-    second = local_broker.local_settings("ci", cloud.url, "http://127.0.0.1:8080")
-    assert first == second
-    found = settings.read("ci", first)
-    assert (found.audience, found.google_endpoint) == ("http://127.0.0.1:8080", cloud.url)
-    assert found.keys_url == f"{cloud.url}/oauth2/v3/certs"
 
 
 def test_a_decision_is_a_line_for_people_or_an_object_for_programs() -> None:

@@ -24,14 +24,3 @@ def test_the_days_ahead_of_a_stack_are_told_to_people_and_to_programs(checkout: 
     told = checkout.json(*asked)
     assert (told["stacks"], round(told["usd"], 2), len(told["standing"]), told["exit"]) == (["nightly"], 3.81, 7, 0)
     assert len(told["chipHours"]) == 7 * 24
-
-
-def test_without_a_stack_all_are_shown_and_a_picture_is_drawn(checkout: Checkout) -> None:
-    picture = checkout.root / "week.svg"
-    told = windowed(checkout).json("calendar", "--svg", str(picture))
-    assert told["stacks"] == ["ci", "nightly", "training"]
-    assert picture.read_text().startswith("<svg ")
-
-
-def test_a_stack_that_is_not_there_is_wrong_usage(checkout: Checkout) -> None:
-    assert checkout.run("calendar", "nihgtly").exit_code == 2

@@ -8,7 +8,6 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +16,11 @@ from click.testing import CliRunner, Result
 
 from bench.cloud import daemon
 from infra.cli.app import cli
-from infra.fleet.google import clients
-from infra.fleet.images.attempts import standing
 from infra.fleet.images.oci import RegistryError
-from infra.fleet.records import Records
-from infra.model.stack import load_stack
 from infra.operations.images import after_apply
 from infra.tools.install import ToolError, need
 from tests.cli.conftest import BARE
 from tests.lacking import lacking
-from tests.program.test_serving import SERVED
 from tests.synthetic_lab import connected, lend_whole, regenerate, steady
 
 REGIONS = 3
@@ -80,56 +74,6 @@ def player(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
     found.ok("up", "ci", "--yes", "--engine", "local", "--cloud", "local")
     yield found
     daemon.stop(home)
-
-
-def test_a_push_to_tpu_ci_ends_with_one_digest_in_every_region_and_a_failing_region_keeps_it(player: Player) -> None:
-    player.ok(*TPU_CI)
-    (build,) = json.loads(player.ok("cloud", "builds", "run", "--all", "--json").stdout)["builds"]
-    assert (build["status"], build["images"]) == ("SUCCESS", ["tpu-ci"])
-    digest = player.current("tpu-ci")
-    assert f"{player.image('tpu-ci')}".count(digest) >= REGIONS
-    places = [line for line in player.ok("images", "list", "tpu-ci").stdout.splitlines() if "has it" in line]
-    said = [", nothing copied of " in line for line in places]
-    assert said == [False, *[True] * (REGIONS - 1)], (
-        "the first is pushed to, and one registry stands for all: blobs are mounted"
-    )
-
-    player.ok(*TPU_CI)
-    failed = player.run("cloud", "builds", "run", "--fail", "copy:us-central2")
-    assert failed.exit_code == 1
-    assert "FAILURE  copy-tpu-ci-us-central2" in failed.stdout
-    assert player.current("tpu-ci") == digest
-    again, run = (line.removeprefix("next: ./tidepool ") for line in failed.stdout.splitlines()[-2:])
-    player.ok(*again.split())
-    assert player.ok(*run.split()).stdout.splitlines()[0].endswith("of tpu-ci: SUCCESS")
-
-    statuses = [each["status"] for each in json.loads(player.ok("cloud", "builds", "list", "--json").stdout)["builds"]]
-    assert statuses == ["SUCCESS", "FAILURE", "SUCCESS"]
-
-
-def test_a_build_that_cannot_fetch_is_known_to_have_failed(player: Player) -> None:
-    player.ok(*TPU_CI)
-    assert "FAILURE  fetch" in player.run("cloud", "builds", "run", "--fail", "fetch").stdout
-    ci, cloud = load_stack(player.root, "ci"), daemon.running(player.home)
-    assert cloud is not None
-    with clients(ci.project, cloud.url) as google:
-        bucket = Records(google=google, bucket=ci.bucket.name)
-        known = {each.image: each for each in standing(bucket, datetime.now(UTC) + timedelta(days=1))}
-    assert known["tpu-ci"].failed
-    assert known["tpu-ci"].build.startswith("cloudbuild/")
-
-
-def test_what_is_built_after_a_push_is_built_from_it_and_becomes_current(player: Player) -> None:
-    player.ok(*TPU_CI)
-    player.ok("cloud", "builds", "run", "--all")
-    first = player.current("tpu-ci")
-    player.ok("cloud", "push", "marin-community/marin", "--changed", "lib/levanter/pyproject.toml")
-    player.ok("cloud", "builds", "run", "--all")
-    second = player.current("tpu-ci")
-    assert second != first
-    player.ok("cloud", "clock", "--advance", "24h")
-    player.ok("cloud", "builds", "run", "--all")
-    assert player.current("tpu-ci") == second, "the night's build is of the same commits"
 
 
 def narrow(root: Path) -> None:
@@ -268,27 +212,6 @@ def test_an_older_commit_that_is_built_by_hand_does_not_become_current(player: P
     assert f"{'9' * 40} is not a first parent of main in marin-community/marin" in strange.stdout
 
 
-def test_a_commit_of_the_recipes_cannot_be_named(player: Player) -> None:
-    refused = player.run("images", "build", "tpu-ci", "--trigger", "--revision", f"marin-community/tidepool={'1' * 40}")
-    assert refused.exit_code == 2
-    assert "recipes" in refused.stderr
-
-
-def test_what_the_controller_runs_is_kept_from_clean_up_by_up(player: Player) -> None:
-    player.ok("images", "build", "controller", "--trigger", "--wait", "0")
-    player.ok("cloud", "builds", "run", "--all")
-    digest = player.current("controller")
-    file = player.root / "stacks/Pulumi.ci.yaml"
-    served = re.sub(r"(image: \S+@)sha256:[0-9a-f]+", rf"\g<1>{digest}", SERVED)
-    assert digest in served
-    edited(file, ("  tidepool:secrets:\n", served.replace("    groups: {member: tpu-member}\n", "")))
-    player.ok("up", "ci", "--yes")
-    uses = json.loads(player.ok("images", "where", digest, "--json").stdout)["uses"]
-    assert [each["subject"] for each in uses if each["kind"] == "role"] == ["ci/broker", "ci/controller"]
-    (tags,) = [each["detail"] for each in uses if each["kind"] == "tag" and "in-use" in each["detail"]]
-    assert all(f"in-use-ci.{role}-{digest[7:19]}" in tags for role in ("broker", "controller"))
-
-
 def test_a_push_to_levanter_base_runs_three_jobs_in_order_each_from_the_digest_before_it(player: Player) -> None:
     push = ("marin-community/tidepool", "--changed", "images/levanter-base/Dockerfile")
     *_, said, following = player.ok("cloud", "push", *push).stdout.splitlines()
@@ -308,30 +231,3 @@ def test_a_push_to_levanter_base_runs_three_jobs_in_order_each_from_the_digest_b
         build = json.loads(player.ok("images", "current", child, "--json").stdout)["build"]
         assert build["parents"] == {"levanter-base": base}
         assert build["places"] == [f"ghcr.io/marin-community/{child}"]
-
-
-def test_a_step_that_is_not_there_is_named_and_the_build_stays_in_the_queue(player: Player) -> None:
-    player.ok(*TPU_CI)
-    refused = player.run("cloud", "builds", "run", "--fail", "lunch")
-    assert refused.exit_code == 2
-    assert "no step is called lunch" in refused.stderr
-    assert "SUCCESS" in player.ok("cloud", "builds", "run").stdout
-    assert "no build waits" in player.ok("cloud", "builds", "run").stdout
-
-
-def test_a_change_that_no_github_image_reads_starts_no_job(player: Player) -> None:
-    said = player.ok("cloud", "builds", "jobs", "marin-community/tidepool", "--changed", "README.md").stdout
-    assert said == "this push starts no job of an image; paths has none of what changed\n"
-
-
-@pytest.mark.parametrize(
-    ("repository", "commit", "said"),
-    [
-        ("marin-community/mairn", "", "one of marin-community/marin, marin-community/tidepool"),
-        ("marin-community/marin", "../../head", "is not a commit of 40 hexadecimal digits"),
-    ],
-)
-def test_a_push_that_could_not_be_is_refused(player: Player, repository: str, commit: str, said: str) -> None:
-    refused = player.run("cloud", "builds", "jobs", repository, "--changed", "uv.lock", "--commit", commit)
-    assert refused.exit_code == 2
-    assert said in refused.stderr

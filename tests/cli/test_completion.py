@@ -68,20 +68,6 @@ def test_the_line_is_installed_once(tmp_path: Path, shell: str) -> None:
     assert path.read_text() == before
 
 
-def test_what_stood_in_the_start_up_file_stays(tmp_path: Path) -> None:
-    (tmp_path / ".bashrc").write_text("alias t=./tidepool")
-    install("bash", {"HOME": str(tmp_path)})
-    assert (tmp_path / ".bashrc").read_text().startswith("alias t=./tidepool\neval ")
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_the_script_starts_the_launcher_from_any_folder(shell: str) -> None:
-    script = CliRunner().invoke(cli, ["completion", shell]).output
-    assert "_TIDEPOOL_COMPLETE" in script
-    assert "$+commands" not in script
-    assert shell == "bash" or "/tidepool)" in script
-
-
 def test_bash_takes_the_script() -> None:
     script = CliRunner().invoke(cli, ["completion", "bash"]).output
     done = subprocess.run(["bash", "-c", f"{script}\ncomplete -p tidepool"], capture_output=True, text=True, check=True)

@@ -33,12 +33,6 @@ def test_a_program_gets_the_value_with_its_path(checkout: Checkout) -> None:
     }
 
 
-def test_without_a_path_every_key_is_a_line(checkout: Checkout) -> None:
-    lines = checkout.ok("config", "ci").stdout.splitlines()
-    assert "gcp:project: hai-gcp-models" in lines
-    assert len(lines) == len(checkout.json("config", "ci")["value"])
-
-
 @pytest.mark.parametrize(
     ("path", "fix"),
     [

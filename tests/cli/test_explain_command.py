@@ -96,26 +96,6 @@ def test_siblings_are_those_of_the_same_version(checkout: Path) -> None:
     assert "us-central2-b v4 preemptible quota      52     92        96  4 remain" in result.output
 
 
-def test_a_new_stack_and_a_removed_one_are_told(checkout: Path) -> None:
-    (checkout / "stacks" / "Pulumi.lab.yaml").write_text(
-        CI.replace("tidepool-ci", "tidepool-lab").replace("name: tpu-", "name: lab-")
-    )
-    assert "lab: new stack" in explain("lab", "--base", "first").output
-    (checkout / FILE).unlink()
-    assert "ci: stack removed" in explain("ci", "--base", "first").output
-
-
-def test_a_limit_that_is_passed_is_a_finding_and_everything_else_is_told_all_the_same(checkout: Path) -> None:
-    quota = "  tidepool:quotas:\n    - {project: hai-gcp-models, zone: us-west4-a, generation: v5e, chips: 8, "
-    (checkout / FILE).write_text(f"{MORE}\n{quota}kind: preemptible}}\n")
-    result = explain("ci", "--json")
-    body = json.loads(result.output)
-    assert (result.exit_code, body["exit"]) == (1, 1)
-    assert body["findings"]
-    assert body["money"]["total"]["delta"]["usdPerMonth"] > 0
-    assert {"pools", "ledger", "money", "risks", "order", "stale", "findings"} <= body.keys()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -139,13 +119,6 @@ def test_a_file_of_which_nothing_can_be_read_ends_with_two(checkout: Path, conte
     result = explain("ci", "--json")
     assert result.exit_code == 2
     assert json.loads(result.stdout)["problems"]
-
-
-def test_a_version_before_that_has_mistakes_is_no_hindrance(checkout: Path) -> None:
-    (checkout / FILE).write_text(CI.replace("us-west4-a: 2", "us-west4-a: two"))
-    commit(checkout, "second")
-    (checkout / FILE).write_text(CI)
-    assert explain("ci").exit_code == 0
 
 
 def test_facts_of_other_rooms_are_handed_in_as_a_file(checkout: Path, tmp_path: Path) -> None:
@@ -189,16 +162,6 @@ def test_equal_inputs_give_equal_bytes_whatever_the_process(checkout: Path, tmp_
         for seed, columns in (("1", "40"), ("2", "200"))
     }
     assert len(outputs) == 1
-
-
-def test_explaining_loads_no_engine_no_cloud_and_no_pulumi(checkout: Path) -> None:
-    heavy = "('pulumi', 'pulumi_gcp', 'grpc', 'googleapiclient', 'github', 'bench', 'infra.components')"
-    program = (
-        "import sys\nfrom infra.cli.app import cli\n"
-        "cli(['explain', 'ci', '--format', 'markdown'], standalone_mode=False)\n"
-        f"assert not [each for each in {heavy} if each in sys.modules], sorted(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True)
 
 
 def test_git_is_not_needed_for_files(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,11 +36,6 @@ def meaning(*arguments: str) -> dict[str, Any]:
     return json.loads(CliRunner().invoke(cli, ["explain", "ci", *arguments, "--json"]).output)
 
 
-def test_an_edit_that_changes_no_generated_file_leaves_none_behind(checkout: Path) -> None:
-    (checkout / STACK).write_text(CI.replace("keep_logs_days: 90", "keep_logs_days: 30"))
-    assert meaning()["stale"] == []
-
-
 def test_an_edit_names_the_files_that_it_leaves_behind_until_they_are_made_anew(checkout: Path) -> None:
     (checkout / STACK).write_text(FEWER)
     stale = meaning()["stale"]
@@ -92,23 +87,11 @@ def test_a_pool_whose_new_name_the_images_do_not_know_is_told_with_the_line_to_m
     assert "out of date" not in said, "nothing can be generated yet"
 
 
-def test_a_wait_that_the_edit_changes_is_told_with_what_it_was(checkout: Path) -> None:
-    (checkout / STACK).write_text(CI.replace("us-central2-b: 1", "us-central2-b: 3"))
-    (told,) = (each for each in meaning()["waits"] if "tpu-v4" in each)
-    assert told.startswith("tpu-v4 (3 VMs), push: 3 legs")
-    assert "(before: " in told
-
-
 def test_without_specifications_stale_files_are_not_known(checkout: Path) -> None:
     shutil.rmtree(checkout / "workflows")
     (checkout / STACK).write_text(FEWER)
     found = meaning()
     assert (found["stale"], found["waits"]) == (None, None)
-
-
-def test_a_stack_file_with_a_mistake_says_nothing_of_stale_files(checkout: Path) -> None:
-    (checkout / STACK).write_text(FEWER.replace("capacity: preemptible", "capacity: free", 1))
-    assert meaning()["stale"] is None
 
 
 def test_an_unreadable_list_of_demands_is_refused(checkout: Path) -> None:

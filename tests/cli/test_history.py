@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from infra.fleet.google import clients
-from infra.fleet.history import Applied, Result, Verb
+from infra.fleet.history import Verb
 from infra.fleet.records import Records
 from infra.model import bucket_names
 from infra.model.plan import Op, Plan, Status, Step, StepEnded
@@ -66,11 +66,6 @@ def test_one_entry_tells_each_resource_that_it_changed(applied: Checkout) -> Non
     assert "    ~ manifests/ci.json (storage.BucketObject): content" in said
 
 
-def test_a_list_that_is_cut_off_still_tells_the_edit_of_its_last_entry(applied: Checkout) -> None:
-    (newest,) = entries(applied, "--most", "1")
-    assert newest["edit"] == ["pools[tpu-ci].zones.us-west4-a = 3 -> 4"]
-
-
 def test_two_applies_are_compared_as_explain_compares_two_files(applied: Checkout) -> None:
     _, grown, first = (each["id"] for each in entries(applied))
     meaning = applied.json("diff", "ci", first, grown)
@@ -99,34 +94,9 @@ def test_an_entry_that_is_not_there_is_refused(applied: Checkout, command: tuple
     assert "no entry of the history begins with '1999'" in refused.stderr
 
 
-def test_a_start_that_several_entries_have_names_them(applied: Checkout) -> None:
-    refused = applied.run("diff", "ci", "2")
-    assert refused.exit_code == 2
-    assert "'2' begins 3 entries: " in refused.stderr
-
-
 def test_a_stack_that_was_never_applied_has_no_history(applied: Checkout) -> None:
     assert applied.json("history", "training")["entries"] == []
     assert "nothing was applied to training yet" in applied.ok("history", "training").stdout
-
-
-def test_an_up_stands_as_unfinished_from_its_first_moment(applied: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that no death of the command hides that it changed something."""
-    for name, value in applied.environ.items():
-        monkeypatch.setenv(name, value)
-    session, wanted = open_session("ci"), declared("ci").config
-
-    def interrupted() -> None:
-        with kept(wanted, session, Verb.UP):
-            began.append(history(wanted, session)[0])
-            raise Interruption("Interrupted.")
-
-    began: list[Applied] = []
-    with pytest.raises(Interruption):
-        interrupted()
-    ended = history(wanted, session)[0]
-    assert (began[0].result, began[0].ended) == (Result.UNFINISHED, None)
-    assert (ended.id, ended.result) == (began[0].id, Result.INTERRUPTED)
 
 
 def test_an_object_that_is_no_entry_is_named_and_hides_no_other(applied: Checkout) -> None:

@@ -77,23 +77,9 @@ def test_another_base_may_take_the_place_of_the_pinned_one(recorder: Recorder) -
     assert recorder.cached == [False]
 
 
-def test_the_other_repositorys_checkout_is_asked_for(recorder: Recorder) -> None:
-    result = run("tpu-ci")
-    assert result.exit_code == 2
-    assert "a checkout of marin-community/marin" in result.stderr
-
-
 def test_a_build_that_fails_is_told_and_ends_the_rest(recorder: Recorder, tmp_path: Path) -> None:
     recorder.fails = "levanter-base"
     result = run("levanter-cluster", "--context", str(tmp_path))
     assert result.exit_code == 1
     assert "could not build levanter-base" in result.stderr
     assert recorder.orders == []
-
-
-def test_without_a_builder_the_command_says_what_would_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(images, "local_builder", lambda: None)
-    result = run("controller")
-    assert result.exit_code == 1
-    assert "apt-get install buildah" in result.stderr
-    assert "images build controller --trigger" in result.stderr

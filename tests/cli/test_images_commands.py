@@ -21,10 +21,7 @@ from bench.cloud.control import Control
 from bench.registry import serve
 from infra.cli.app import cli
 from infra.fleet.google import Api, clients, execute
-from infra.fleet.records import Records
 from infra.model import bucket_names, names
-from infra.model.images.places import places
-from infra.model.images.stack_rules import CONNECT
 from infra.model.stack import load_stack
 from infra.tools.install import find
 from tests.cli.conftest import BARE
@@ -130,13 +127,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     daemon.stop(home)
 
 
-def test_the_lab_of_these_tests_has_the_places_that_are_declared(lab: Lab) -> None:
-    from infra.operations.declared.images import declared
-
-    known = declared()
-    assert set(places(known.spec.image(IMAGE), known.stacks)) == set(lab.places)
-
-
 def test_before_the_first_build_nothing_is_current_and_nothing_can_be_promoted(lab: Lab) -> None:
     for arguments in (("current", IMAGE), ("promote", IMAGE, "--pool", POOL)):
         result = lab.run(*arguments)
@@ -156,20 +146,6 @@ def test_a_build_that_a_region_lacks_is_not_recorded(lab: Lab, tmp_path: Path) -
     assert result.exit_code == 2
     assert f"{lab.places[3]}: does not have {body['digest']}" in result.stderr
     assert lab.run("current", IMAGE).exit_code == 2
-
-
-def test_a_build_of_other_places_than_the_declared_ones_is_not_recorded(lab: Lab, tmp_path: Path) -> None:
-    result = lab.run("record", *lab.build(tmp_path, "narrow", places=lab.places[:5]))
-    assert result.exit_code == 2
-    assert f"{lab.places[5]}: {IMAGE} was not pushed there" in result.stderr
-
-
-def test_what_is_no_build_is_told_by_its_field(lab: Lab, tmp_path: Path) -> None:
-    arguments = lab.build(tmp_path, "odd")
-    (tmp_path / "odd-build.json").write_text('{"digest": "latest"}')
-    result = lab.run("record", *arguments)
-    assert result.exit_code == 1
-    assert "is not a build: digest" in result.stderr
 
 
 def test_a_build_goes_from_the_record_to_a_pool_and_back(lab: Lab, tmp_path: Path) -> None:
@@ -242,20 +218,6 @@ def test_what_cannot_be_asked_is_refused_with_the_way_on(lab: Lab, arguments: tu
     assert said in result.stderr
 
 
-def test_a_plan_is_a_list_in_build_order(lab: Lab) -> None:
-    found = lab.json("plan", "--changed", "images/levanter-base/Dockerfile")
-    assert [each["image"] for each in found] == ["levanter-base", "levanter-incremental", "levanter-cluster"]
-    assert all(each.keys() == {"image", "reason", "builder", "targets"} for each in found)
-    assert found[2]["reason"] == "levanter-cluster is built from levanter-base"
-    assert found[0]["targets"] == ["ghcr.io/marin-community/levanter-base"]
-
-
-def test_files_may_follow_one_word_and_be_another_repositorys(lab: Lab) -> None:
-    found = lab.json("plan", "--repository", "marin-community/marin", "--changed", "uv.lock", "README.md")
-    assert "tpu-ci" in [each["image"] for each in found]
-    assert lab.json("plan", "--changed", "README.md") == []
-
-
 @pytest.mark.parametrize(("image", "inside"), [(IMAGE, "steps"), ("levanter-base", "levanter-cluster")])
 def test_the_generated_build_is_shown_as_its_builder_gets_it(lab: Lab, image: str, inside: str) -> None:
     shown = lab.json("show", image)
@@ -264,62 +226,6 @@ def test_the_generated_build_is_shown_as_its_builder_gets_it(lab: Lab, image: st
     assert inside in text
     assert "\\n" not in next(line for line in text.splitlines() if "script:" in line or "run:" in line)
     assert yaml.safe_load(text) == shown["build"]
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_the_list_fits_a_terminal(lab: Lab, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(BARE, "COLUMNS", str(width))
-    lines = lab.ok("list").stdout.splitlines()
-    table = [line for line in lines if not line.endswith(("unresolved", CONNECT))]
-    assert max(map(len, table)) <= width
-    assert any(line.startswith("  levanter-cluster ") for line in lines), "a child stands below its parent"
-
-
-def test_vms_manifests_and_silent_sources_are_told(lab: Lab) -> None:
-    config, digest = load_stack(the_lab(), "ci"), f"sha256:{'7' * 64}"
-    body = {
-        "acceleratorType": "v5litepod-4",
-        "runtimeVersion": "tpu-ubuntu2204-base",
-        "labels": {"image": digest[7:19]},
-        "metadata": {"image": digest},
-    }
-    url = daemon.ensure_running(lab.home).url
-    with clients(config.project, url) as google:
-        nodes = google.api(Api.TPU).projects().locations().nodes()
-        request = nodes.create(parent=f"projects/{config.project}/locations/us-west4-a", nodeId="a-vm", body=body)
-        execute(request, "making a VM")
-        manifest = {"slots": [{"name": "slot-0", "node": {"metadata": {"image": digest}}}, {"name": "slot-1"}]}
-        records = Records(google=google, bucket=config.bucket.name)
-        records.update(bucket_names.manifest_object("ci"), lambda _: manifest)
-    uses = lab.json("where", digest)["uses"]
-    assert [each for each in uses if each["kind"] != "vm"] == [
-        {"kind": "manifest", "subject": "manifests/ci.json of ci", "detail": "slot slot-0"}
-    ]
-    assert {"kind": "vm", "subject": "a-vm", "detail": "labels and metadata in us-west4-a"} in uses
-
-    Control(url).fail("error", zone="us-west4-a", code=403)
-    try:
-        result = lab.run("where", digest, "--json")
-    finally:
-        Control(url).mend()
-    assert result.exit_code == 1
-    said = json.loads(result.stdout)
-    assert [problem for problem in said["problems"] if "us-west4-a" in problem]
-    assert {"kind": "manifest", "subject": "manifests/ci.json of ci", "detail": "slot slot-0"} in said["uses"]
-
-
-def test_a_registry_that_has_ended_is_said_once_and_its_images_are_gone(lab: Lab, tmp_path: Path) -> None:
-    lab.ok("record", *lab.build(tmp_path, "lost"))
-    control = Control(daemon.ensure_running(lab.home).url)
-    known = control.registry()
-    control.set_registry("127.0.0.1:9")
-    try:
-        result = lab.ok("list", IMAGE)
-        assert "the registry beside the local cloud has ended" in result.output
-        assert result.stdout.count("lacks it") == REGIONS
-        assert "has ended" not in lab.ok("list", IMAGE).output
-    finally:
-        control.set_registry(known["address"], log=known["log"])
 
 
 def test_before_the_first_up_the_command_that_makes_the_bucket_is_named(tmp_path: Path) -> None:

@@ -46,15 +46,6 @@ def full(clouded: Checkout) -> Checkout:
     return clouded
 
 
-def test_a_preview_shows_the_phases_and_the_limit_that_asks_for_them(full: Checkout) -> None:
-    assert (
-        "Order: 2 phases, shrink before grow\n"
-        f"  {WHY}\n"
-        "  1. shrink: deletes 2 VMs (old-us-central1-a-{2..3}), and nothing else\n"
-        "  2. grow: makes 2 VMs (new-us-central1-a-{0..1}), and all else\n"
-    ) in full.ok("preview", "swap").stdout
-
-
 def test_the_phases_are_in_the_json_of_a_preview(full: Checkout) -> None:
     document = full.json("preview", "swap")
     assert document["phases"] == {
@@ -84,11 +75,6 @@ def test_the_phases_are_in_the_json_of_a_preview(full: Checkout) -> None:
     }
 
 
-def test_targets_of_ones_own_have_no_phases(full: Checkout) -> None:
-    vms = {step["name"]: step["urn"] for step in full.json("preview", "swap")["steps"]}
-    assert full.json("preview", "swap", "--target", vms[FIRST[0]])["phases"] is None
-
-
 def test_one_up_runs_both(full: Checkout) -> None:
     result = full.ok("up", "swap")
     said = result.stdout
@@ -108,19 +94,3 @@ def test_then_there_is_nothing_left_to_do_or_to_order(full: Checkout) -> None:
     document = full.json("up", "swap")
     assert document["phases"] == {"needed": False, "order": [], "reasons": [], "exceeded": [], "held": []}
     assert document["outcomes"] == []
-
-
-def test_a_pool_of_no_vms_has_its_row_of_capacity(full: Checkout) -> None:
-    full.path("swap").write_text(SWAPPED.replace("us-central1-a: 2}", "us-central1-a: 0}"))
-    full.ok("up", "swap")
-    rows = full.json("preview", "swap")["capacity"]
-    assert [(row["pool"], row["slices"]) for row in rows] == [
-        ("new", {"before": 0, "after": 0}),
-        ("old", {"before": 0, "after": 0}),
-    ]
-
-
-def test_lines_of_a_piped_table_do_not_end_in_spaces(full: Checkout) -> None:
-    lines = full.ok("up", "swap").stdout.splitlines()
-    assert "all pools" in " ".join(lines)
-    assert lines == [line.rstrip() for line in lines]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -36,12 +35,6 @@ def test_a_recorded_preview_is_told_without_any_engine(checkout: Checkout, recor
     assert not checkout.home.exists(), "nothing is started and nothing is made"
 
 
-def test_markdown_alone_is_on_stdout(checkout: Checkout, recorded: tuple[str, ...]) -> None:
-    result = checkout.run(*recorded, "--format", "markdown")
-    assert result.stdout.startswith("## ci: +1 VM, +4 chips\n")
-    assert "~ update 2" in result.stderr
-
-
 def test_the_edit_against_a_base_stands_on_top(
     checkout: Checkout, recorded: tuple[str, ...], base: tuple[str, str]
 ) -> None:
@@ -50,12 +43,6 @@ def test_the_edit_against_a_base_stands_on_top(
     assert result.stdout.startswith("## ci: +1 VM, +4 chips, +$1,402 a month\n")
     assert "| VMs | 9 | 10 | +1 |" in result.stdout
     assert "> Held: " in result.stdout, "what rules say of the plan is told too"
-
-
-def test_json_is_the_same_by_both_its_names(checkout: Checkout, recorded: tuple[str, ...]) -> None:
-    short, long = (checkout.run(*recorded, *word).stdout for word in (("--json",), ("--format", "json")))
-    assert json.loads(short) == json.loads(long)
-    assert json.loads(short)["summary"]["create"] == 1
 
 
 def test_a_stack_file_at_fault_is_a_comment_too(checkout: Checkout, base: tuple[str, str]) -> None:
@@ -80,9 +67,3 @@ def test_a_file_that_is_no_preview_is_refused_by_name(checkout: Checkout, tmp_pa
     result = checkout.run("preview", "ci", "--from", str(file))
     assert result.exit_code == 1
     assert f"error: {file}: not the output of `pulumi preview --json`" in result.stderr
-
-
-def test_an_unknown_base_is_refused(checkout: Checkout, recorded: tuple[str, ...]) -> None:
-    result = checkout.run(*recorded, "--format", "markdown", "--base", "./nowhere.yaml")
-    assert result.exit_code == 2
-    assert "nowhere.yaml cannot be read" in result.stderr

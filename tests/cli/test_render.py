@@ -24,7 +24,7 @@ from infra.preview.cluster_lines import cluster_shown
 from infra.preview.plan_lines import Detail, describe
 from infra.preview.run_lines import drift, outcome
 from infra.preview.toned import Shown
-from infra.preview.words import ended_words, ranges, short_type
+from infra.preview.words import ranges, short_type
 from tests.cli import plans
 
 if TYPE_CHECKING:
@@ -121,40 +121,14 @@ def test_a_plan_names_every_vm_that_goes_and_says_why() -> None:
     assert _described(plans.MIXED) == MIXED
 
 
-def test_a_first_plan_names_vms_and_counts_the_rest_by_kind() -> None:
-    assert _described(plans.FIRST) == FIRST
-
-
-def test_every_name_is_told_where_it_is_asked_for() -> None:
-    said = _described(plans.FIRST, detail=Detail.EVERY)
-    assert all(f"{region}-repository" in said for region in "abcdefghijklmnop")
-    assert "more" not in said
-
-
 def test_quiet_leaves_what_is_lost_and_the_counts() -> None:
     assert _described(plans.FIRST, detail=Detail.QUIET) == "ci: 22 to create, 0 unchanged"
     said = _described(plans.MIXED, detail=Detail.QUIET)
     assert said == f"{MIXED[MIXED.index('! REPLACE') : MIXED.index('Capacity')]}{MIXED.splitlines()[-1]}"
 
 
-def test_kinds_in_several_locations_say_which() -> None:
-    steps = [plans.other(Op.CREATE, plans.REPOSITORY, f"{each}/x", new_inputs={"location": each}) for each in "abcde"]
-    grants = [
-        plans.other(Op.CREATE, "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember", f"{each}{n}")
-        for each in "abcde"
-        for n in range(5)
-    ]
-    said = _described(plans.plan(*steps, *grants))
-    assert "  artifactregistry: 5 Repository (a, b, c and 2 more), 25 RepositoryIamMember\n" in said
-
-
 def test_a_plan_without_changes_is_one_line() -> None:
     assert _described(plans.UNCHANGED) == "ci: nothing to change, 2 unchanged"
-
-
-def test_what_the_program_said_is_shown_with_the_plan() -> None:
-    said = (Diagnostic(severity="warning", message="mind this"), Diagnostic(severity="info", message="a was in flight"))
-    assert _described(plans.plan(diagnostics=said)).startswith("warning: mind this\na was in flight\n")
 
 
 def test_warnings_that_every_run_repeats_are_one_line_that_says_how_to_see_them() -> None:
@@ -180,15 +154,6 @@ def test_a_long_value_is_told_by_its_length() -> None:
     assert "(900 characters)" in line
     assert "(901 characters)" in line
     assert len(line) < 140
-
-
-def test_equal_looking_values_are_only_called_changed() -> None:
-    step = plans.vm(Op.UPDATE, "a", "us-west4-a", 0, diff={"x": plans.changed("[secret]", "[secret]")})
-    assert "    x: changed\n" in _described(plans.plan(step))
-
-
-def test_neighbouring_indexes_are_one_range() -> None:
-    assert ranges(["a-0", "a-2", "a-1", "a-4", "b", "a-10", "a-11"]) == ["a-4", "a-{0..2}", "a-{10..11}", "b"]
 
 
 @settings(deadline=None)
@@ -219,10 +184,6 @@ def test_a_partly_failed_run_says_what_became_of_every_pool() -> None:
         "  tpu-ci us-west4-a: 2 of 3 VMs not done\n"
         "What is done stays done: mend the cause and run the same command again."
     )
-
-
-def test_a_run_that_changed_nothing_says_so() -> None:
-    assert _printed(outcome(plans.UNCHANGED, 1.0)) == "ci: nothing changed, 2 unchanged, in 1.0 s"
 
 
 def test_a_refresh_tells_what_differs_and_what_is_gone() -> None:
@@ -272,10 +233,6 @@ def test_the_pools_table_fits_80_columns() -> None:
     assert _printed([pools_table(POOLS)]) == TABLE
 
 
-def test_the_pools_table_uses_a_wider_terminal() -> None:
-    assert "1 READY, 1 PREEMPTED" in _printed([pools_table(POOLS)], width=120)
-
-
 def test_the_clusters_nodes_fit_80_columns_with_what_is_amiss_below() -> None:
     slices = NodesNow(
         name="v4-32-flex-start",
@@ -311,26 +268,6 @@ v4-32-flex-sta  b     v4-32               1-6         1     ?    7/8  1 ERROR,
 rt                                                                    5 RUNNING
 system          b, c  n2-standard-8         2         -     -    2/2  1 RUNNING
   v4-32-flex-start us-central2-b: 1 node pool is ERROR; `up --refresh` asks for its nodes again"""
-
-
-def test_a_stack_without_pools_has_an_empty_table() -> None:
-    assert "all pools" in _printed([pools_table(())])
-
-
-def test_a_preempted_vm_is_told_with_the_command_that_makes_it_again() -> None:
-    assert ended_words("ci", ["tpu-ci-us-west4-a-1"]) == (
-        "tpu-ci-us-west4-a-1 gives no capacity until the controller makes it again, which up does not: "
-        "./tidepool reconcile ci"
-    )
-    many = ended_words("ci", [f"vm-{index}" for index in range(5)])
-    assert many.startswith("5 VMs give no capacity until the controller makes them again")
-
-
-def test_a_state_that_changed_is_told_as_a_difference() -> None:
-    state = plans.vm(Op.UPDATE, "tpu-ci", "us-west4-a", 0, diff={"state": plans.changed("READY", "PREEMPTED")})
-    said = _printed(drift(without_services_own(plans.plan(state)), 1.0))
-    assert "state: READY -> PREEMPTED" in said
-    assert "1 differ, 0 gone" in said
 
 
 def test_the_registries_are_told_by_region() -> None:
@@ -371,24 +308,6 @@ def test_a_first_run_off_a_terminal_is_a_line_a_service_and_a_line_a_pool_and_zo
         "+ created train-us-central2-b-0 (tpu.V2Vm)  (6/22 done, 0:00)\n"
         "+ created artifactregistry: 16 Repository  (22/22 done, 0:00)\n"
     )
-
-
-def test_what_is_deleted_or_replaced_has_a_line_each() -> None:
-    said = _run(*map(_done, plans.MIXED.steps))
-    assert "- deleted tpu-ci-us-east1-c-0 (tpu.V2Vm) in 1.0 s\n- deleted tpu-ci-us-east1-c-1 (tpu.V2Vm) in" in said
-    assert "! replaced tpu-v4-us-central2-b-0 (tpu.V2Vm) in 1.0 s\n! replaced tpu-v4-us-central2-b-1 (tpu" in said
-
-
-def test_what_nobody_planned_is_told_at_once_by_its_name() -> None:
-    one, other = (_done(plans.vm(Op.ADOPT, "tpu-ci", "us-west4-a", index)) for index in (0, 1))
-    assert _run(one, other, plan=plans.plan()) == (
-        "< adopted tpu-ci-us-west4-a-0 (tpu.V2Vm) in 1.0 s\n< adopted tpu-ci-us-west4-a-1 (tpu.V2Vm) in 1.0 s\n"
-    )
-
-
-def test_what_is_done_of_a_kind_is_told_at_the_end_where_the_rest_of_it_never_was() -> None:
-    said = _run(*map(_done, plans.FIRST.steps[:2]), plan=plans.FIRST)
-    assert said.splitlines()[-1] == "+ created tpu-ci-us-west4-a-0 (tpu.V2Vm)"
 
 
 def test_a_phase_ends_with_a_line_of_what_it_came_to_and_how_long_the_rest_takes() -> None:
@@ -443,17 +362,6 @@ def test_progress_on_a_terminal_has_the_counts_first_and_vms_before_all_else(wid
         "  and 1 more at work",
     ]
     assert all(len(line) <= width for line in lines)
-
-
-def test_a_frame_fits_a_terminal_of_80_columns_and_24_rows_whatever_names_are_long() -> None:
-    console = Console(file=StringIO(), width=80, height=24, force_terminal=True, highlight=False)
-    progress = Progress(console, total=224, clock=lambda: 0.0)
-    for index in range(60):
-        long = plans.other(Op.CREATE, plans.REPOSITORY, f"{'a-name-that-is-longer-than-a-line/' * 4}{index}")
-        progress(StepStarted(step=long))
-    lines = _printed([progress.frame()], 80).splitlines()
-    assert len(lines) <= 24
-    assert lines[0].startswith("0/224 done, 60 at work")
 
 
 def test_a_plan_that_could_not_be_made_has_its_errors_alone() -> None:

@@ -46,10 +46,3 @@ def test_people_are_told_where_it_is_and_what_is_not_known(checkout: Checkout, w
         f"wrote {written.page}, 420 kB",
         "  results: No results are kept yet. `./tidepool results publish` keeps the first.",
     ]
-
-
-def test_it_is_served_once_it_is_written_and_then_the_command_ends_well(
-    checkout: Checkout, written: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(site, "serve", lambda made, say: say(f"http://127.0.0.1:1/ has {made.bytes}"))
-    assert checkout.ok("report", "--serve").stdout.splitlines()[-1] == "http://127.0.0.1:1/ has 420000"

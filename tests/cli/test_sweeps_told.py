@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any, NoReturn, cast
 
 import pytest
@@ -21,8 +20,7 @@ from infra.fleet.records import Records
 from infra.model.schema import Freeze
 from infra.operations.reconcile import sweeps
 from infra.operations.sweep_words import SweepNews, left
-from infra.preview.words import due
-from tests.fleet.controller.given_fleet import START, SWEEP, fleet, node, nodes, runner, seen, served
+from tests.fleet.controller.given_fleet import START, SWEEP, fleet, node, nodes, seen, served
 
 
 def swept(desired: Desired, *observed: Observed, comes_to: dict[str, Any] | None = None) -> list[Swept]:
@@ -68,12 +66,6 @@ def test_only_what_changed_is_said_again_and_a_vm_that_serves_is_named() -> None
     ]
 
 
-def test_every_sweep_of_a_watch_is_whole() -> None:
-    desired = fleet(2)
-    said = told(swept(desired, *[lost(desired)] * 3), only_changes=False)
-    assert sum("waiting " in line and "is READY" in line for line in said) == 3
-
-
 def test_what_is_held_says_what_why_and_until_when() -> None:
     freeze = Freeze.model_validate({"name": "deadline", "from": "2026-11-20", "to": "2027-01-03", "time_zone": "UTC"})
     desired = fleet(3, freezes=(freeze,))
@@ -105,19 +97,6 @@ def test_a_stockout_is_said_shortly_and_in_each_sweep_once() -> None:
     assert not any("no more capacity" in line for line in said)
     assert any(f"; failed: stockout (`./tidepool why {desired.slots[0].name}`)" in line for line in said)
     assert max(map(len, said)) < 150
-
-
-def test_a_ghosts_runner_is_removed_in_the_words_of_the_table() -> None:
-    desired = fleet(2)
-    ghost = runner("tpu-ci-us-west4-a-7", number=9, online=False)
-    said = told(swept(desired, *[seen(desired, runners=(*served(desired), ghost))] * 6))
-    assert f"  remove {ghost.name}: it is offline and its VM does not exist" in said
-    assert any(line.endswith(" 1 remove") for line in said)
-
-
-def test_seconds_of_a_time_to_come_are_a_minute() -> None:
-    assert due(START + timedelta(seconds=9), START) == "12:01"
-    assert due(START, START) == "12:00"
 
 
 class Interrupted:

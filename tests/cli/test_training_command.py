@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from infra.cli.jobs import smoke_command
 from infra.jobs import client
 from infra.jobs.request import JobRequest
 from infra.jobs.store import opened
@@ -143,13 +142,6 @@ def test_the_pages_lock_is_held_and_leaves_a_status(monkeypatch: pytest.MonkeyPa
     left = status(store, "gs://my-lab/checkpoints/llama-8b")
     assert left is not None
     assert (left.value, left.holder) == ({"state": "running", "step": 100}, "")
-
-
-def test_the_pages_ladder_is_one_that_can_be_asked_for() -> None:
-    line = re.search(r"`\./tidepool (smoke .+?)`", PAGE)
-    assert line is not None
-    command, *words = line[1].split()
-    assert smoke_command.make_context(command, words).params["cpu_queue"] == "cpu"
 
 
 def test_destroy_names_what_it_keeps_and_the_jobs_that_it_ends_before_it_asks(training: Checkout) -> None:

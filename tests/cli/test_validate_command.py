@@ -7,12 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.model.stack_schema import schema_text
 from tests.cli.conftest import Checkout
-from tests.cli.test_what_commands_load import loaded_by
 from tests.synthetic_lab import lend
-
-NOT_NEEDED = ("grpc", "google.auth", "googleapiclient", "infra.engines.choose", "pulumi", "urllib3")
 
 
 @pytest.fixture
@@ -28,20 +24,6 @@ def mistaken(tmp_path: Path) -> Checkout:
 def test_right_files_are_said_to_be_right(checkout: Checkout) -> None:
     assert checkout.ok("validate").stdout == "ci, nightly, training: valid\n"
     assert checkout.json("validate", "nightly") == {"stacks": ["nightly"], "problems": [], "unchecked": {}, "exit": 0}
-
-
-def test_every_mistake_of_every_stack_is_said_with_its_line(mistaken: Checkout) -> None:
-    refused = mistaken.run("validate")
-    assert refused.exit_code == 2
-    for source, key in (("ci", "tidepool:ownr"), ("ci", "accelerator"), ("nightly", "trust")):
-        lines = mistaken.path(source).read_text().splitlines()
-        told = [
-            each
-            for each in refused.stderr.splitlines()
-            if each.startswith(f"stacks/Pulumi.{source}.yaml:") and key in each
-        ]
-        assert told, key
-        assert key in lines[int(told[0].split(":")[1].split()[0]) - 1]
 
 
 def test_a_program_gets_each_problem_once(mistaken: Checkout) -> None:
@@ -148,18 +130,3 @@ def test_a_file_that_others_read_and_that_is_gone_is_reported_once(tmp_path: Pat
     assert alone["unchecked"] == {"nightly": ["ci"]}
     assert [each["subject"] for each in alone["problems"]] == ["stacks/Pulumi.ci.yaml"]
     assert "1 stack not checked: nightly (it reads ci)" in checkout.run("preview", "nightly", "--cloud", "local").stderr
-
-
-def test_a_stack_that_there_is_not_is_a_problem_with_the_nearest(checkout: Checkout) -> None:
-    refused = checkout.run("validate", "nigtly")
-    assert refused.exit_code == 2
-    assert "write: nightly" in refused.stderr
-
-
-def test_it_loads_neither_an_engine_nor_google(checkout: Checkout) -> None:
-    code = "from infra.cli.app import cli\ncli(['validate'], standalone_mode=False)"
-    assert set(loaded_by(code, checkout.home)) & set(NOT_NEEDED) == set()
-
-
-def test_the_schema_is_printed_as_it_is_kept(checkout: Checkout) -> None:
-    assert checkout.ok("schema").stdout == schema_text()

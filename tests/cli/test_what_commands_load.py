@@ -13,7 +13,6 @@ import pytest
 
 from infra.cli import images
 from infra.cli.app import SECTIONS
-from infra.cli.call import Invocation
 from tests.synthetic_lab import the_lab
 
 SLOW = (
@@ -103,49 +102,6 @@ def test_no_validator_is_built_where_a_model_is_declared(tmp_path: Path) -> None
     declared, built = told_by(UNBUILT, tmp_path)
     assert declared > 50
     assert built == []
-
-
-COUNTED = """
-import json
-from collections import Counter
-from pydantic import TypeAdapter
-from infra.model import yamlfile
-made = Counter()
-def counting(owner, name, known):
-    does = getattr(owner, name)
-    def counted(*given, **more):
-        made[known(*given)] += 1
-        return does(*given, **more)
-    setattr(owner, name, counted)
-counting(yamlfile, "read", lambda text, source, *_: source)
-counting(TypeAdapter, "__init__", lambda *_: "adapters")
-from infra.operations.stacks.validate import validate
-right = not validate(()).problems
-print(json.dumps([right, made]))
-"""
-
-
-def test_validate_reads_each_file_once_and_saves_parts_of_none_that_is_right(tmp_path: Path) -> None:
-    right, made = told_by(COUNTED, tmp_path)
-    stacks = sorted((the_lab() / "stacks").glob("Pulumi.*.yaml"))
-    assert stacks
-    assert right
-    assert made == {f"stacks/{each.name}": 1 for each in stacks}
-
-
-def test_an_object_is_made_for_json_alone() -> None:
-    class Found:
-        made = 0
-
-        def to_json(self) -> dict[str, str]:
-            self.made += 1
-            return {"stack": "ci"}
-
-    found = Found()
-    assert Invocation().end(found, failed=True) == 1
-    assert found.made == 0
-    assert Invocation(as_json=True).end(found) == 0
-    assert found.made == 1
 
 
 HELPS = ([], ["preview"], ["cloud", "fail"], ["cloud", "job", "end"], ["results"], ["jobs", "submit"], ["run-on"])

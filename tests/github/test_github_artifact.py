@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from infra.github import artifact
 from infra.github.artifact import MOST_BYTES, Artifact, UntrustedError, cut, harmless
-from infra.preview.comment import Preview, comment
-from tests.github.meanings import LARGE, SMALL, meaning, stack
 from tests.github.workflow_sandbox import ROOT
 
 GOOD: dict[str, Any] = {"version": 1, "labels": ["capacity-up"], "markdown": "## ci: +1 VM"}
@@ -112,20 +110,6 @@ def test_a_refusal_repeats_nothing_of_the_file(tmp_path: Path) -> None:
 def test_what_could_act_is_broken(said: str, never: str) -> None:
     assert never in said
     assert never not in harmless(said)
-
-
-def test_every_word_of_it_stays_readable() -> None:
-    said = "ask @octo about #12 at https://example.org <b>now</b>"
-    assert harmless(said).replace("\u200b", "").replace("&lt;", "<") == said
-
-
-@pytest.mark.parametrize(
-    "head",
-    [stack(), stack(one=(SMALL, 12)), stack(one=(LARGE, 0)), stack(two=(SMALL, 0)), stack().replace("SMALL", "b|`d")],
-)
-def test_the_previews_own_words_come_back_as_they_are(head: str) -> None:
-    made = comment(Preview(stack="ci", meaning=meaning(head)))
-    assert harmless(made) == made
 
 
 @pytest.mark.parametrize(

@@ -46,20 +46,6 @@ def test_drift_is_told_by_resource_and_property_and_never_by_value(lab: Lab) -> 
     assert [label.name for label in found.labels] == [drift.LABEL]
 
 
-def test_the_same_drift_is_not_told_again(lab: Lab) -> None:
-    first = tell(lab, step(labels=2))
-    before = len(lab.writes())
-    assert tell(lab, step(labels=2)) == Told("unchanged", first.number)
-    assert len(lab.writes()) == before
-
-
-def test_another_value_is_another_fingerprint_and_edits_the_same_issue(lab: Lab) -> None:
-    first = tell(lab, step(labels=2))
-    body = issue(lab, first).body
-    assert tell(lab, step(labels=3)) == Told("updated", first.number)
-    assert issue(lab, first).body != body
-
-
 def test_the_issue_closes_when_clean_and_is_reopened(lab: Lab) -> None:
     first = tell(lab, step(labels=2))
     assert tell(lab) == Told("closed", first.number)
@@ -67,13 +53,6 @@ def test_the_issue_closes_when_clean_and_is_reopened(lab: Lab) -> None:
     assert tell(lab) == Told("clean", first.number)
     assert tell(lab, step(labels=2)) == Told("reopened", first.number)
     assert issue(lab, first).state == "open"
-
-
-def test_every_stack_has_its_own_issue(lab: Lab) -> None:
-    ci, training = tell(lab, step(labels=2)), tell(lab, step(labels=2), stack="training")
-    assert ci.number != training.number
-    assert tell(lab, stack="training").outcome == "closed"
-    assert issue(lab, ci).state == "open"
 
 
 def test_a_stack_whose_name_begins_like_anothers_is_not_mistaken_for_it(lab: Lab) -> None:
@@ -132,19 +111,6 @@ def test_a_grant_that_no_stack_declares_is_told_by_its_role_and_member_until_it_
     assert drift.tell(lab.place(), drift_of("ci", granted("user:mallory@example.org"))).outcome == "updated"
     assert drift.tell(lab.place(), drift_of("ci", granted(unread=("403",)))).outcome == "unchanged", "nobody knows"
     assert drift.tell(lab.place(), drift_of("ci", granted())).outcome == "closed"
-
-
-def test_differences_and_grants_stand_in_one_issue(lab: Lab) -> None:
-    both = granted(*(f"user:{'e' * 250}-{n}@example.org" for n in range(50))) | {"steps": [step(labels=2)]}
-    found = issue(lab, drift.tell(lab.place(), drift_of("ci", both)))
-    assert found.title == "Drift in ci: 1 resource differs, 50 grants by hand"
-    assert "30 more" in found.body
-    assert len(found.body) <= 65_536
-
-
-def test_equal_plans_have_equal_fingerprints_whatever_their_order() -> None:
-    one, two = step("a", labels=2), step("b", labels=2)
-    assert drift_of("ci", plan(one, two)) == drift_of("ci", plan(two, one))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from infra.github import labels
-from tests.github.lab_repository import REPO, Lab
+from tests.github.lab_repository import Lab
 from tests.github.meanings import LARGE, SMALL, meaning, stack
 
 
@@ -28,25 +28,12 @@ def test_the_labels_say_which_way_each_pool_goes(head: str, expected: set[str]) 
     assert labels.wanted([meaning(head)]) == expected
 
 
-def test_no_change_is_told_only_where_no_stack_changes() -> None:
-    same, more = meaning(stack()), meaning(stack(one=(SMALL, 3)))
-    assert labels.wanted([same, same]) == {"no-change"}
-    assert labels.wanted([same, more]) == {"capacity-up"}
-
-
 def test_ours_are_exactly_those_and_others_stay(lab: Lab) -> None:
     lab.repository().get_pull(lab.pull).add_to_labels("bug", "no-change", "capacity-down")
     put(lab, "capacity-up", "capacity-down")
     assert lab.labels() == ["bug", "capacity-down", "capacity-up"]
     put(lab)
     assert lab.labels() == ["bug"]
-
-
-def test_the_second_time_nothing_is_written(lab: Lab) -> None:
-    put(lab, "capacity-up")
-    before = len(lab.writes())
-    put(lab, "capacity-up")
-    assert len(lab.writes()) == before
 
 
 def test_a_label_that_people_painted_keeps_its_colour(lab: Lab) -> None:
@@ -61,9 +48,3 @@ def test_a_label_that_somebody_takes_off_at_the_same_time_is_no_failure(lab: Lab
     lab.repository().get_pull(lab.pull).add_to_labels("no-change")
     lab.control.fail("error", method="github.remove_issue_label", code=404, count=1)
     put(lab)
-
-
-def test_labels_are_set_through_gateway_errors(lab: Lab) -> None:
-    lab.control.fail("error", method="github.*label*", project=REPO, code=502, count=3)
-    put(lab, "capacity-up")
-    assert lab.labels() == ["capacity-up"]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
 
-from infra.fleet.github_api import Patience
 from infra.github import sticky
 from infra.github.client import WORKFLOW_LOGIN, PostError, PostingPlace, connect
 from infra.github.sticky import MARKER, Posted
 from tests.github.lab_repository import REPO, SHA, TOKEN, Lab
-
-IMPATIENT = Patience(repeats=False)
 
 
 def post(lab: Lab, text: str) -> Posted:
@@ -30,13 +26,6 @@ def test_the_first_post_creates_and_the_next_edits_in_place(lab: Lab) -> None:
     assert (first.outcome, second.outcome) == ("created", "edited")
     assert second.comment == first.comment
     assert ours(lab) == [f"{MARKER}\ntwo"]
-
-
-def test_the_same_text_is_not_written_again(lab: Lab) -> None:
-    post(lab, "one")
-    before = len(lab.writes())
-    assert post(lab, "one").outcome == "unchanged"
-    assert len(lab.writes()) == before
 
 
 @pytest.mark.parametrize("order", [("plan", "meaning"), ("meaning", "plan")])
@@ -70,36 +59,10 @@ def test_a_strangers_comment_with_our_marker_is_neither_taken_nor_touched(lab: L
     assert ("eve", forged) in lab.comments()
 
 
-def test_our_other_comments_are_not_touched(lab: Lab) -> None:
-    lab.control.add_comments(REPO, lab.pull, WORKFLOW_LOGIN, ["tests passed", f"I quote: {MARKER}"])
-    post(lab, "one")
-    assert len(ours(lab)) == 3
-
-
 def test_of_several_of_ours_the_oldest_stays(lab: Lab) -> None:
     ids = lab.control.add_comments(REPO, lab.pull, WORKFLOW_LOGIN, [f"{MARKER}\nold"] * 3)
     assert post(lab, "new") == Posted("edited", ids[0], removed=2)
     assert ours(lab) == [f"{MARKER}\nnew"]
-
-
-def test_two_jobs_at_once_leave_one_comment(lab: Lab) -> None:
-    ready, failures = threading.Barrier(2), []
-
-    def job(text: str) -> None:
-        place = lab.place()
-        ready.wait()
-        try:
-            sticky.post(place, lab.pull, text)
-        except Exception as failure:  # noqa: BLE001 - told by the assertion below
-            failures.append(failure)
-
-    jobs = [threading.Thread(target=job, args=[text]) for text in ("one", "two")]
-    for each in jobs:
-        each.start()
-    for each in jobs:
-        each.join()
-    assert failures == []
-    assert len(ours(lab)) == 1
 
 
 def test_a_job_that_was_overtaken_between_looking_and_creating_leaves_one_comment(
@@ -152,25 +115,6 @@ def test_a_used_up_rate_that_lasts_too_long_is_said(lab: Lab) -> None:
         sticky.post(place, lab.pull, "one")
 
 
-def test_a_gateway_that_stays_broken_is_said_in_one_sentence(lab: Lab) -> None:
-    place = connect(api=lab.control.api, repository=REPO, token=TOKEN, patience=IMPATIENT)
-    lab.control.fail("error", method="github.list_comments", code=502)
-    with pytest.raises(PostError, match=f"writing the comment of pull request {lab.pull}: "):
-        sticky.post(place, lab.pull, "one")
-
-
-def test_a_comment_too_long_for_github_is_not_sent(lab: Lab) -> None:
-    with pytest.raises(ValueError, match="65,536"):
-        post(lab, "x" * 65_536)
-    assert lab.writes() == []
-
-
-def test_a_person_posts_under_their_own_name(lab: Lab) -> None:
-    lab.control.add_token("person", "octo")
-    place = connect(api=lab.control.api, repository=REPO, token="person")
-    assert place.me == "octo"
-
-
 def test_a_token_is_never_sent_in_clear_to_another_machine() -> None:
     with pytest.raises(PostError, match="https"):
         connect(api="http://github.example", repository=REPO, token=TOKEN)
@@ -186,10 +130,6 @@ def test_a_missing_permission_is_said(lab: Lab) -> None:
     place = connect(api=lab.control.api, repository=REPO, token="reader")
     with pytest.raises(PostError, match="lacks a permission"):
         sticky.post(place, lab.pull, "one")
-
-
-def test_the_pull_request_of_a_branch_is_found_by_its_head(lab: Lab) -> None:
-    assert sticky.of_head(lab.place(), SHA) == (lab.pull,)
 
 
 def test_the_pull_request_of_a_fork_is_found_by_its_head(lab: Lab) -> None:

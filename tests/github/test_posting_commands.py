@@ -116,25 +116,6 @@ def test_a_plan_that_the_cli_wrote_is_shown_and_outlasts_the_comment_without_one
     assert "1 to create" in body
 
 
-def test_a_plan_that_a_rule_stops_holds_the_edit_and_says_which(desk: Desk) -> None:
-    assert "protected" in write_with_plan(desk, cli_plan(SECRET), code=1)
-
-
-def test_a_plan_that_is_none_is_told_in_the_comment_and_holds_the_edit(desk: Desk) -> None:
-    assert "not the output of" in write_with_plan(desk, "", code=1)
-
-
-def test_a_plan_speaks_of_the_working_tree_alone(desk: Desk) -> None:
-    desk.write("--plan", "ci=plan.json", code=2)
-
-
-@pytest.mark.parametrize("value", ["ci", "=plan.json", "ci="])
-def test_a_plan_without_its_stack_or_file_is_refused(desk: Desk, value: str) -> None:
-    result = desk.run("comment", "write", "--base", "HEAD", "--out", desk.out, "--plan", value)
-    assert result.exit_code == 2
-    assert "STACK=FILE" in result.output
-
-
 def test_every_stack_of_either_version_is_in_one_comment(desk: Desk) -> None:
     desk.commit(stack(), name="nightly")
     desk.commit(stack(one=(SMALL, 3)))
@@ -142,20 +123,6 @@ def test_every_stack_of_either_version_is_in_one_comment(desk: Desk) -> None:
     git(desk.root, "commit", "-qm", "gone")
     assert desk.write(code=1)["stacks"] == ["ci", "nightly"], "a file that goes holds the edit"
     assert desk.write("ci")["stacks"] == ["ci"]
-
-
-def test_equal_edits_give_equal_bytes(desk: Desk) -> None:
-    desk.commit(stack(one=(SMALL, 3)))
-    desk.write()
-    first = Path(desk.out).read_bytes()
-    desk.write()
-    assert Path(desk.out).read_bytes() == first
-
-
-def test_a_stack_file_that_cannot_be_read_is_told_in_the_comment(desk: Desk) -> None:
-    desk.commit("config: [")
-    assert desk.write(code=1)["labels"] == []
-    assert "one valid YAML document" in json.loads(Path(desk.out).read_text())["markdown"]
 
 
 def test_a_mistake_holds_the_edit_and_the_comment_is_written_all_the_same(desk: Desk) -> None:
@@ -196,14 +163,6 @@ def test_a_forged_artifact_is_posted_as_words_that_do_nothing(desk: Desk, lab: L
     assert not any(each in body for each in ("@octo", "](", "://", "<script", "#1"))
 
 
-def test_an_artifact_without_the_shape_posts_nothing(desk: Desk, lab: Lab) -> None:
-    for content in ("", "[]", {"version": 1, "labels": [], "markdown": "x", "pullRequest": 7}):
-        result = desk.run("comment", "post", "--artifact", desk.file(content), "--head", SHA)
-        assert result.exit_code == 1
-        assert "nothing was posted" in result.stderr
-    assert lab.writes() == []
-
-
 @pytest.mark.parametrize(
     ("environ", "said"),
     [
@@ -242,13 +201,6 @@ def test_drift_is_reported_and_closed(desk: Desk) -> None:
         "fingerprint": None,
         "exit": 0,
     }
-
-
-def test_a_plan_that_failed_or_is_none_leaves_the_issue(desk: Desk, lab: Lab) -> None:
-    failed = desk.run("drift", "report", "ci", "--plan", desk.file({"stack": "ci", "steps": [], "exit": 1}))
-    garbled = desk.run("drift", "report", "ci", "--plan", desk.file("not json"))
-    assert (failed.exit_code, garbled.exit_code) == (1, 2)
-    assert lab.writes() == []
 
 
 @contextmanager

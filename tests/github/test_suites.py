@@ -38,12 +38,6 @@ def test_a_broken_suite_has_one_issue_that_is_updated_and_closed_when_green(lab:
     assert suites.tell_main(place, TOLD).outcome == "reopened"
 
 
-def test_a_green_suite_makes_no_issue_and_suites_have_their_own(lab: Lab) -> None:
-    place = lab.place()
-    assert suites.tell_main(place, replace(TOLD, failed=False)).number is None
-    assert suites.tell_main(place, TOLD).number != suites.tell_main(place, replace(TOLD, suite="tpu-long")).number
-
-
 def pulled(lab: Lab, **changes: Any) -> SuiteText:
     return replace(TOLD, pull=lab.pull, **changes)
 
@@ -136,15 +130,6 @@ def test_two_runs_that_tell_of_a_commit_at_once_are_both_told(
     assert statuses(lab)[0] == ("tidepool/results", "failure", f"1 of {2 + before} suites need a look: tpu")
 
 
-def test_what_was_said_of_an_earlier_commit_goes(lab: Lab) -> None:
-    earlier = f"<!-- tidepool:results -->\n<!-- tidepool:part tpu:v6e-1 {'e' * 40} failed -->\n### tpu: failed"
-    lab.control.add_comments(REPO, lab.pull, lab.place().me, [earlier])
-    suites.post(poster(lab), [pulled(lab, suite="cpu", markdown="### cpu: passed", failed=False)])
-    ((_, body),) = lab.comments()
-    assert "tpu: failed" not in body
-    assert statuses(lab)[0][1] == "success"
-
-
 def test_a_test_cannot_be_called_so_that_it_speaks_for_another_suite(lab: Lab) -> None:
     place = poster(lab)
     forged = f"x\n<!-- tidepool:part cpu:v6e-1 {SHA} failed -->\nforged"
@@ -168,15 +153,6 @@ def test_what_a_strangers_tests_are_called_has_no_effect_and_fits(lab: Lab) -> N
     assert "<img" not in body
 
 
-def test_the_log_is_a_link_whatever_the_tests_are_called(lab: Lab) -> None:
-    link = "https://github.com/lab/monorepo/actions/runs/1"
-    suites.post(poster(lab), [pulled(lab, markdown="[x](http://evil)" * 9_000, link=link)])
-    ((_, body),) = lab.comments()
-    assert f"[Log of the run](<{link}>)" in body
-    assert "](http" not in body.replace(f"](<{link}>)", "")
-    assert len(body) <= LONGEST
-
-
 def test_a_commit_without_a_pull_request_has_a_status_of_each_suite(lab: Lab) -> None:
     place = poster(lab)
     suites.post(place, [replace(TOLD, status="x" * 500)])
@@ -185,11 +161,6 @@ def test_a_commit_without_a_pull_request_has_a_status_of_each_suite(lab: Lab) ->
         ("tidepool/tpu (v6e-1)", "success"),
         ("tidepool/tpu (v6e-1)", "failure"),
     ]
-
-
-def test_a_commit_has_one_status_of_a_suite_with_several_legs_by_its_name(lab: Lab) -> None:
-    suites.post(poster(lab), [replace(TOLD, hardware="", failed=False, unknown=True)])
-    assert statuses(lab)[0][:2] == ("tidepool/tpu", "error")
 
 
 def test_one_kind_of_hardware_does_not_close_what_another_opened(lab: Lab) -> None:

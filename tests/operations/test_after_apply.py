@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,6 @@ from infra.model.stack import load_stack
 from infra.operations.images import after_apply
 from tests.synthetic_lab import the_lab
 
-ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 RUN = Plan(stack="ci", engine="local", cloud="local", steps=())
 MISTAKE = Problem("images/images.yaml:3", "tpu-cj", "no such image", "one of tpu-ci")

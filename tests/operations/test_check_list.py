@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -49,18 +48,6 @@ def test_the_unit_tests_alone_leave_out_what_goes_end_to_end_and_the_long_tiers(
     assert every.command[2] == ""
 
 
-def test_the_core_of_the_live_tier_runs_alone() -> None:
-    (core,) = checks.checks_for(live=True, core=True)
-    assert core.command[1:5] == ("-m", "core", "-o", "testpaths=tests/engines/live")
-
-
-def test_every_test_of_the_core_is_in_the_folder_that_the_core_collects() -> None:
-    marked = {path for path in (checks.CHECKOUT / "tests").rglob("*.py") if "mark.core" in path.read_text()}
-    outside = {path for path in marked if checks.CHECKOUT / checks.CORE not in path.parents}
-    assert outside == {Path(__file__)}
-    assert outside < marked
-
-
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -87,16 +74,3 @@ def test_the_core_fails_where_the_judge_is_missing(monkeypatch: pytest.MonkeyPat
     for options in (["--live"], ["--live", "--core"]):
         assert CliRunner().invoke(setup.test_command, options).exit_code == 0
     assert seen == [False, True], "a core in which every test was skipped is not green"
-
-
-def test_checks_run_side_by_side_and_each_is_told_in_one_piece(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "meet")
-    both = (
-        ("one", f"echo begins; echo >{tmp_path}/meet; echo ends"),
-        ("two", f"cat {tmp_path}/meet; echo ends; exit 1"),
-    )
-    made = [checks.Check(name, ("timeout", "20", "sh", "-c", script)) for name, script in both]
-    told: list[str] = []
-    outcomes = checks.run_all(made, told.append, strict=False, quiet=False)
-    assert [(each.name, each.status) for each in outcomes] == [("one", "passed"), ("two", "failed")]
-    assert sorted(told) == ["-- one\nbegins\nends", "-- two\n\nends"]

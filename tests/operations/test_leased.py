@@ -16,7 +16,6 @@ from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.model import bucket_names
 from infra.operations.errors import Failure
-from infra.operations.fleet.drained import begin
 from infra.operations.leased import leased
 from infra.tools.processes import one_at_a_time
 from tests.model.given import parse, stack_text
@@ -80,34 +79,11 @@ def test_a_command_that_waited_long_enough_for_a_sweep_changes_nothing(session: 
         pytest.fail("both acted")
 
 
-def test_a_command_that_waited_in_vain_says_what_it_had_done(session: Any, records: Records) -> None:
-    refusal = pytest.raises(Failure, match=r"^what is new stands: the controller \(.*\) holds the fleet")
-    sweep = held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE)
-    with sweep, refusal, leased(CONFIG, session, LeaseKind.UP, patience=0, state="what is new stands"):
-        pytest.fail("both acted")
-
-
-def test_a_drain_says_what_its_command_had_done_where_another_holds_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, state: str) -> None:
-        raise Failure(state)
-
-    monkeypatch.setattr("infra.operations.fleet.drained.leased", refuse)
-    place = SimpleNamespace(project=CONFIG.project, endpoint=None)
-    fleet = cast(Any, SimpleNamespace(config=CONFIG, session=None, place=place))
-    with pytest.raises(Failure, match="what is new stands"):
-        begin(fleet, (), (), state="what is new stands")
-
-
 def test_a_command_that_fails_gives_the_lease_back(session: Any, records: Records) -> None:
     with pytest.raises(ZeroDivisionError), leased(CONFIG, session, LeaseKind.DESTROY):
         raise ZeroDivisionError
     with held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE):
         pass
-
-
-def test_a_stack_that_was_never_up_has_nothing_to_hold(session: Any, cloud: TestCloud) -> None:
-    with leased(CONFIG, session, LeaseKind.UP), clients(CONFIG.project, cloud.url) as google:
-        assert google.endpoint is not None
 
 
 def test_a_lease_that_cannot_be_understood_holds_nobody_back(session: Any, records: Records) -> None:

@@ -21,11 +21,11 @@ from infra.model.dollars import NOTHING, Dollars
 from infra.model.run_records import RunVmRecord, day_body
 from infra.model.schema import StackConfig
 from infra.model.stack import load_stack
-from infra.model.stood import ReadyVm, StoodDay, noted
+from infra.model.stood import StoodDay
 from infra.model.usage import month_cost, vm_cost
 from infra.operations import money
 from infra.operations.errors import Refusal
-from infra.operations.money import cost, declared_cost, pool_usages, run_usages, stood, unmeasured, worst_cost
+from infra.operations.money import cost, declared_cost, run_usages, stood, unmeasured, worst_cost
 from tests.model.clustered import CLUSTER, clustered
 from tests.model.given import parse, pool, stack_text
 from tests.synthetic_lab import the_lab
@@ -68,26 +68,6 @@ def test_a_run_is_paid_from_ready_to_its_end_and_one_that_nobody_ended_until_its
     found = {each.vm: each for each in run_usages(records, "nightly", [date(2026, 11, 19), date(2026, 11, 20)], NOW)}
     assert {vm: each.seconds for vm, each in found.items()} == {"done": 360, "killed": 7200}
     assert (found["done"].suite, found["done"].pool, found["done"].run) == ("tpu", "nightly-v6e", "run-done")
-
-
-def test_a_pool_is_paid_by_the_records_of_the_days_on_which_its_vms_stood() -> None:
-    vm = ReadyVm(
-        vm="tpu-a-0",
-        zone="us-central1-b",
-        made="1",
-        pool="nightly-v6e",
-        accelerator="v6e-1",
-        capacity=CapacityKind.SPOT,
-    )
-    yesterday, today = NOW - timedelta(days=1), NOW
-    first = noted(None, [vm], silent=(), last=yesterday, now=yesterday)
-    second = noted(None, [vm], silent=(), last=yesterday, now=today, before=first)
-    records: Any = Bodies(
-        {bucket_names.stood_day_object("nightly", each.seen.date()): each.to_json() for each in (first, second)}
-    )
-    days = [NOW.date() - timedelta(days=ago) for ago in (2, 1, 0)]
-    (found,) = pool_usages(stood(records, "nightly", days))
-    assert (found.pool, found.accelerator, found.seconds, found.run) == ("nightly-v6e", "v6e-1", 86_400, "")
 
 
 def test_a_record_that_cannot_be_read_is_named() -> None:
@@ -228,11 +208,3 @@ def test_a_month_goes_by_the_clouds_own_clock(monkeypatch: pytest.MonkeyPatch) -
     assert "2026-12 has not begun" in CliRunner().invoke(cli, ["cost", "ci", "--month", "2026-12"]).stderr
     monkeypatch.setattr(f"{__name__}.NOW", NOW + timedelta(days=30))
     assert "ci in 2026-12: $0.00 until 20 Dec 12:00 UTC" in CliRunner().invoke(cli, ["cost", "ci"]).stdout
-
-
-def test_a_stack_that_cannot_be_read_is_told_beside_the_others_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    _fleets(monkeypatch, {"nightly": 403})
-    told = CliRunner().invoke(cli, ["cost"])
-    assert told.exit_code == 1
-    assert "training in 20" in told.stdout
-    assert "not known: what nightly cost cannot be read: looking up gs://fleet failed: no" in told.stdout

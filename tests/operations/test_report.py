@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from decimal import Decimal
-from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
-from infra.fleet.status.shape import FleetStatus
 from infra.model.dollars import Dollars
 from infra.model.errors import ConfigError, OutsideError, Problem
 from infra.model.fleet import capacity
-from infra.model.usage import Line
-from infra.model.week import Week
-from infra.operations.errors import Failure, Interruption, Refusal
+from infra.operations.errors import Failure, Refusal
 from infra.operations.fleet.pools import PoolState
 from infra.operations.report.estate import Estate, asked
-from infra.operations.report.site import Site, drawn, sections, serve, write_site
+from infra.operations.report.site import drawn, sections, write_site
 from infra.pages import charts
-from infra.pages.kit import Block, Cards, Drawing, Folded, Lack, Lines, Said, Section, Table, Words
-from infra.results.board import board
+from infra.pages.kit import Block, Cards, Drawing, Folded, Lack, Said, Section, Table, Words
 from tests.model.clustered import CLUSTER, clustered
 from tests.model.given import parse, pool, stack_text
-from tests.operations.estates import NIGHT, NOW, estate, month, nothing
+from tests.operations.estates import NIGHT, estate, month, nothing
 from tests.pages.html_seen import Seen, assert_sound
-from tests.pages.sample_results import sample_runs
 
 PARTS = (
     "overview", "risks", "capacity", "limits", "calendar", "status", "queues", "workflows", "images", "results",
@@ -79,17 +69,6 @@ def test_the_page_is_sound_html_below_two_megabytes_with_every_section(shown: st
     assert "Stacks ci, on the local cloud. Made 23 November 2026, 06:00 UTC." in seen.said
 
 
-@pytest.mark.heavy
-def test_a_large_lab_stays_below_two_megabytes() -> None:
-    """Thirty suites of 75 nights, and five thousand runs that cost money in each of three months."""
-    nights = sample_runs()["slow"]
-    runs = {f"suite-{at}": nights for at in range(30)}
-    line = Line(key="20261123-0123", vms=1, seconds=Decimal(300), usd=Dollars(Decimal("0.05")))
-    costs = tuple(replace(month(f"2026-{at}"), runs=(line,) * 5_000) for at in (9, 10, 11))
-    found = estate(board=board(runs, (), NOW), money={"ci": costs})
-    assert len(drawn(found, sections(found)).encode()) < 2_000_000
-
-
 def test_equal_estates_make_equal_bytes(shown: str) -> None:
     again = estate()
     assert drawn(again, sections(again)) == shown
@@ -123,26 +102,6 @@ def test_the_calendar_tells_windows_one_by_one() -> None:
     found = section(estate(), "calendar")
     assert len(rows(found)) == 8, "a night that began the day before, and seven"
     assert rows(found)[1][:4] == ("2026-11-23 22:00", "2026-11-24 02:00", "ci/tpu-ci", "night")
-
-
-def test_one_opening_of_a_window_is_one() -> None:
-    found = estate()
-    assert isinstance(found.week, Week)
-    one = replace(found.week, standing=tuple(each for each in found.week.standing if each.window)[:1])
-    (folded,) = [each for each in section(estate(week=one), "calendar").blocks if isinstance(each, Folded)]
-    assert folded.summary == "1 opening of windows"
-
-
-def test_status_says_what_the_command_says() -> None:
-    found = section(estate(), "status")
-    assert found.says == "0 of 1 stacks are as declared and serve, on the local cloud."
-    assert rows(found) == [("tpu-ci", "2", "1", "1", "1", "2", "12 min", "1 unhealthy")]
-
-
-def test_a_stack_without_a_pool_has_its_heading_too() -> None:
-    bare = FleetStatus(stack="training", at=NOW)
-    found = section(estate(statuses=(bare,)), "status")
-    assert [each.title for each in found.blocks if isinstance(each, Lines)] == ["training: all well"]
 
 
 def test_queues_tell_who_waits_and_jobs_that_no_pool_takes() -> None:
@@ -198,15 +157,6 @@ def test_changes_tell_the_newest_first_with_its_edit() -> None:
     assert first[-1] == "no earlier file"
 
 
-def test_results_tell_each_suite_at_a_glance() -> None:
-    found = section(estate(), "results")
-    assert "`./tidepool results open` shows each run." in text(found.says)
-    assert [each.title for each in found.blocks if isinstance(each, Drawing)] == [
-        "Health by suite and day",
-        "slow: duration, with what is usual",
-    ]
-
-
 def test_what_does_not_answer_is_a_sentence_with_a_command_and_never_an_empty_box(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -259,49 +209,9 @@ def test_an_error_of_a_source_becomes_its_sentence(error: Exception, said: str) 
     assert asked("Images are", ask, "images list") == Lack(said)
 
 
-def test_ctrl_c_is_no_lack_of_a_source_and_a_fault_of_ours_is_none_either() -> None:
-    for error in (Interruption("stop"), KeyError("zone")):
-
-        def ask(error: Exception = error) -> None:
-            raise error
-
-        with pytest.raises(type(error)):
-            asked("Images are", ask, "images list")
-
-
 def test_a_page_that_somebody_wrote_is_left_as_it_is(tmp_path: Path) -> None:
     theirs = tmp_path / "index.html"
     theirs.write_text("<!doctype html><title>ours</title>")
     with pytest.raises(Refusal, match="a page that Tidepool did not write; name another folder"):
         write_site(tmp_path)
     assert theirs.read_text() == "<!doctype html><title>ours</title>"
-
-
-def test_the_page_is_served_on_loopback_alone_and_ctrl_c_ends_it(tmp_path: Path) -> None:
-    path = tmp_path / "index.html"
-    path.write_text("<!doctype html><title>here</title>")
-    answers: dict[tuple[str, str], tuple[int, bytes]] = {}
-
-    def ask(port: int) -> None:
-        own = f"127.0.0.1:{port}"
-        for host, place in ((own, "/"), (own, "/index.html"), (own, "/../secret"), ("evil.example", "/")):
-            client = HTTPConnection("127.0.0.1", port, timeout=10)
-            client.request("GET", place, headers={"Host": host})
-            answer = client.getresponse()
-            answers[host.partition(":")[0], place] = answer.status, answer.read()
-            client.close()
-        os.kill(os.getpid(), signal.SIGINT)
-
-    def say(line: str) -> None:
-        assert line.startswith("http://127.0.0.1:")
-        threading.Thread(target=ask, args=(int(line.split(":")[2].split("/")[0]),)).start()
-
-    site = Site(path=path, bytes=1, made=datetime(2026, 11, 23, tzinfo=UTC), sections=(), lacks={})
-    serve(site, say)
-    body = path.read_bytes()
-    assert answers == {
-        ("127.0.0.1", "/"): (200, body),
-        ("127.0.0.1", "/index.html"): (200, body),
-        ("127.0.0.1", "/../secret"): (404, b""),
-        ("evil.example", "/"): (404, b""),
-    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,12 +84,6 @@ def test_what_is_no_saved_plan_is_refused(file: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(Failure, match="is no saved plan"):
         insist_on(file, planned())
-
-
-def test_what_preview_json_printed_is_no_saved_plan_for_it_hides_inputs(file: Path) -> None:
-    file.write_text(json.dumps(planned(NEW).to_json()))
-    with pytest.raises(Failure, match="is no saved plan"):
-        insist_on(file, planned(NEW))
 
 
 def test_a_plan_that_a_rule_stops_is_not_saved(tmp_path: Path) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from io import StringIO
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
-from rich.console import Console
 
-from infra.cli.render.console import say
 from infra.fleet.google import GoogleError
 from infra.jobs.kube import Kube
 from infra.jobs.work import QueueSeen, WorkSeen
@@ -98,26 +94,6 @@ def test_a_group_says_which_role_lost_its_quota_and_why(at: At) -> None:
     assert waits[0]["says"].startswith("a job of higher priority took its quota; ")
 
 
-@pytest.mark.parametrize("columns", [80, 120])
-def test_at_a_terminal_no_line_of_a_class_or_a_group_is_longer_than_it(at: At, columns: int) -> None:
-    for scenario, moment, name in (
-        ("dask_class", "a worker of the second waits", "late"),
-        ("group", "the learner waits", "math"),
-    ):
-        written = StringIO()
-        console = Console(file=written, width=columns, force_terminal=True, no_color=True, highlight=False)
-        say(console, *work_shown(at(scenario, moment)(name)))
-        drawn = [re.sub("\x1b[^m]*m", "", line) for line in written.getvalue().splitlines()]
-        assert name in drawn[0]
-        assert max(map(len, drawn)) <= columns
-
-
-def test_a_lost_vm_of_a_group_is_seen_before_its_pods_are_back(at: At) -> None:
-    told = at("group", "a VM is gone")("math")
-    assert ready(told)["train"][0] < 4
-    assert not lines(told)[0].endswith(": ready")
-
-
 def test_a_queue_says_what_is_held_and_who_waits(at: At) -> None:
     why = at("dask_class", "a worker of the second waits")
     told = why("cpu").seen
@@ -132,15 +108,6 @@ def test_a_queue_says_what_is_held_and_who_waits(at: At) -> None:
     (table,) = (each for each in work_shown(why("cpu")) if isinstance(each, TextTable))
     assert ("cpu-dask", "memory", "64 GB", "128 GB") in table.rows
     assert "  8 admitted, 1 waiting" in lines(why("cpu"))
-
-
-def test_no_message_of_a_pod_changes_how_a_class_stands(at: At, cluster: Cluster) -> None:
-    why = at("dask_class", "the first runs")
-    before = why("transform")
-    for path, body in cluster.objects.items():
-        if "/pods/" in path:
-            body["status"]["message"] = "preempted: out of quota, waiting"
-    assert why("transform") == before
 
 
 def test_a_pod_that_kueue_has_made_no_workload_for_says_so(at: At, cluster: Cluster) -> None:
@@ -177,12 +144,6 @@ def test_a_queue_that_kueue_does_not_serve_says_that_it_admits_nothing(at: At, c
     assert headed(why("cpu")) is Tone.PROBLEM
     del cluster.objects["/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cpu"]
     assert lines(why("cpu"))[1] == "  the cluster does not have it; `./tidepool up training` makes it"
-
-
-def test_a_name_that_nothing_declares_finds_nothing_and_asks_no_cluster(at: At, cluster: Cluster) -> None:
-    at("group", "running")
-    assert work_standing("nobody") == ()
-    assert cluster.calls == []
 
 
 def test_several_stacks_with_one_name_ask_for_the_stack(at: At, monkeypatch: pytest.MonkeyPatch) -> None:

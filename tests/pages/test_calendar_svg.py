@@ -59,8 +59,3 @@ def test_a_page_draws_what_changes_and_names_what_stays_as_it_is() -> None:
         "v5e chips in us-west4-a",
         "US dollars by day",
     ]
-
-
-def test_an_empty_week_is_drawn_too() -> None:
-    empty = week([parse(stack_text(pools=pool(zones="{us-west4-a: 0}")))], MONDAY)
-    assert "US dollars by day" in words(calendar_svg(empty))

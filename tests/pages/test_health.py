@@ -10,7 +10,7 @@ import pytest
 from infra.pages import charts
 from infra.pages.badge import badge
 from infra.pages.health import results_page
-from infra.results.board import Board, Sample, board
+from infra.results.board import Sample, board
 from infra.results.suite_run import Outcome
 from tests.pages.html_seen import Seen, assert_sound
 from tests.pages.sample_legs import leg_runs
@@ -21,12 +21,6 @@ from tests.results.result_runs import ended, made
 @pytest.fixture(scope="module")
 def shown() -> str:
     return results_page(board({"slow": sample_runs()["slow"][-30:]}, QUARANTINE, NOW))
-
-
-def test_every_suite_has_a_place_that_a_link_leads_to(shown: str) -> None:
-    seen = Seen(shown)
-    assert_sound(seen)
-    assert {"suite-slow", "suites"} <= seen.ids
 
 
 def test_every_chart_says_in_words_what_it_shows_and_has_its_numbers(shown: str) -> None:
@@ -61,10 +55,6 @@ def test_what_a_stranger_called_a_test_is_text(monkeypatch: pytest.MonkeyPatch) 
     assert "img" not in {tag for tag, _ in Seen(shown).tags}
 
 
-def test_a_page_without_results_says_how_to_keep_the_first() -> None:
-    assert "results publish" in results_page(Board(made=NOW, suites=()))
-
-
 def test_a_badge_has_a_title_and_escapes_its_words() -> None:
     svg = badge("a<b", "failing", "bad")
     assert "<title>a&lt;b: failing</title>" in svg
@@ -88,20 +78,3 @@ def test_a_suite_with_legs_is_one_section_with_each_leg_and_what_is_found_of_any
     assert shown.count("1 of 12 legs failed") == 2, "on its card and in its section"
     assert "tests.kernels.test_flash.test_backward (v4-8, jax 0.8.0)" in shown
     assert "Duration of v5p-8, jax 0.7.2, with what is usual" in shown
-
-
-def test_a_leg_that_ran_last_long_ago_is_none_of_a_suite() -> None:
-    """As after a release of jax was taken out of the matrix."""
-    runs = leg_runs()["levanter-cpu-unit-tests"]
-    old = [each for each in runs if each.versions["jax"] == "0.6.2"][:-20]
-    (suite,) = board({"cpu": [*old, *(each for each in runs if each.versions["jax"] != "0.6.2")]}, (), NOW).suites
-    assert sorted(each.run.versions["jax"] for each in suite.legs) == ["0.7.2", "0.8.0"]
-
-
-def test_names_of_suites_are_whole_beside_their_days() -> None:
-    legs = board(leg_runs(), (), NOW)
-    for width in (charts.WIDE, charts.NARROW):
-        drawn = charts.health(legs)(width).to_dict()
-        limit = drawn["encoding"]["y"]["axis"]["labelLimit"]
-        assert limit >= 7 * len("levanter-cpu-unit-tests")
-        assert drawn["width"] + limit <= width + 90, "the page is as wide as before"

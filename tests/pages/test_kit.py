@@ -65,30 +65,9 @@ def test_what_stands_between_backticks_is_code_and_one_backtick_alone_is_none() 
     assert '<p class="lack">a ` alone</p>' in shown
 
 
-def test_a_sentence_with_code_in_a_cell_is_one_thing() -> None:
-    """On a narrow screen what stands in a cell is laid out side by side."""
-    table = Table(caption="c", head=("A", "B"), rows=(("run `up` now", "plain"),))
-    shown = page("t", "", [Section(id="a", title="A", blocks=(table,))])
-    assert "><span>run <code>up</code> now</span></td>" in shown
-    assert ">plain</td>" in shown
-
-
 def test_a_tone_is_said_by_a_shape_too() -> None:
     shown = page("t", "", [Section(id="a", title="A", says=Said("2 MISSING", "bad"))])
     assert '<span class="said bad">✕ 2 MISSING</span>' in shown
-
-
-def test_the_navigation_has_every_section_in_its_order() -> None:
-    seen = Seen(page("t", "", [Section(id="a", title="A"), Section(id="b", title="B")]))
-    links = [each["href"] for each in seen.of("a")]
-    assert links == ["#content", "#a", "#b"]
-    assert ("nav", {"aria-label": "Sections"}) in seen.tags
-
-
-def test_figures_are_told_apart_from_words_and_a_footer_is_no_row_to_sort() -> None:
-    shown = page("t", "", [Section(id="a", title="A", blocks=(NUMBERS,))])
-    assert '<td role="cell" data-label="Chips" class="number">12</td>' in shown
-    assert shown.index("</tbody><tfoot>") < shown.index(">16</td>")
 
 
 def test_a_table_that_has_no_room_on_a_telephone_is_stacked_there() -> None:
@@ -99,11 +78,3 @@ def test_a_table_that_has_no_room_on_a_telephone_is_stacked_there() -> None:
         for columns in (2, 3, 4) for text in ("short", long)
     }  # fmt: skip
     assert [each for each, is_so in stacked.items() if is_so] == [(3, long), (4, "short"), (4, long)]
-
-
-def test_a_section_tells_what_is_not_known_of_it() -> None:
-    assert every_block("why").lacks == ("why",)
-
-
-def test_equal_values_make_equal_bytes() -> None:
-    assert page("t", "s", [every_block("x")]) == page("t", "s", [every_block("x")])

@@ -88,28 +88,6 @@ def test_a_table_is_sorted_by_keyboard_and_says_so(browser: Browser, address: st
         assert "sorted by Chips, descending" in page.locator("#told").inner_text()
 
 
-def test_a_reader_chooses_the_other_colours(browser: Browser, address: str) -> None:
-    ground = "getComputedStyle(document.body).backgroundColor"
-    bar = "getComputedStyle(document.querySelector('#capacity .wide svg [fill=\"#1c2128\"]')).fill"
-    with opened(browser, address, WIDE, "light") as page:
-        light = page.evaluate(ground), page.evaluate(bar)
-        page.get_by_role("button", name="Dark colours").click()
-        dark = page.evaluate(ground), page.evaluate(bar)
-        assert light[0] != dark[0]
-        assert light[1] != dark[1], "charts turn with the page"
-        page.get_by_role("button", name="Light colours").click()
-        assert (page.evaluate(ground), page.evaluate(bar)) == light
-
-
-def test_paper_is_light_and_has_no_navigation_and_all_that_is_folded(browser: Browser, address: str) -> None:
-    with opened(browser, address, WIDE, "dark") as page:
-        page.emulate_media(media="print", color_scheme="dark")
-        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-        assert not page.locator("nav").is_visible()
-        page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert page.locator("details:not([open])").count() == 0
-
-
 def test_the_first_tab_leads_past_the_navigation(browser: Browser, address: str) -> None:
     with opened(browser, address, WIDE, "light") as page:
         page.keyboard.press("Tab")

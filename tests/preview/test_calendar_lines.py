@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 
 from infra.model.week import week
 from infra.preview.calendar import lines
-from tests.model.given import parse, pool, refusals, stack_text
+from tests.model.given import parse, pool, stack_text
 from tests.model.test_week import MONDAY, NIGHT
 from tests.preview.two_versions import marked, meaning, told
 
@@ -46,26 +44,3 @@ def test_an_edit_of_a_window_shows_the_week_before_and_after() -> None:
         assert "night: 8 times, 224 " in said
     assert told(edit, 200).startswith("ci: windows changed, +$")
     assert edit.to_json()["week"][0]["openings"] == {"before": 8, "after": 8}
-
-
-def test_a_window_with_a_mistake_counts_as_before_and_the_mistake_is_told() -> None:
-    broken = WINDOWS.replace("4h", "9d")
-    edit = meaning(stack_text(pools=pool(windows=WINDOWS)), stack_text(pools=pool(windows=broken)))
-    (line,) = edit.week
-    assert line.hours[0] == line.hours[1]
-    assert any("at most 7 days" in finding.reason for finding in edit.findings)
-
-
-def test_money_of_an_edit_counts_the_hours_of_windows() -> None:
-    edit = meaning(stack_text(pools=pool()), stack_text(pools=pool(windows=WINDOWS)))
-    (line,) = edit.money.lines
-    assert round(line.after.amount.month.known / line.before.amount.month.known, 3) == round(1 + 2 * Decimal(4) / 24, 3)
-
-
-def test_slices_of_a_cluster_have_no_windows_and_the_refusal_says_what_to_write() -> None:
-    slices = f"- {{accelerator: v5litepod-4, zone: us-west4-a, capacity: spot, number: 1, windows: {WINDOWS}}}\n"
-    told = " ".join(
-        f"{each.subject} {each.rule} {each.fix}" for each in refusals(stack_text(pools="[]\n", slices=slices))
-    )
-    assert "slices[0].windows slices of a cluster have no windows" in told
-    assert "buffer: 0 and a maximum" in told

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from infra.preview.meaning import Risk, RiskKind
-from infra.preview.sentences import apply_line
 from tests.model.given import stack_text
-from tests.preview.two_versions import heading, marked, meaning, told
+from tests.preview.two_versions import marked, meaning, told
 
 CLUSTER = """\
 name: train
@@ -55,16 +54,6 @@ def test_one_slice_more_is_told_with_the_quota_that_follows() -> None:
             "memoryGb": {"before": 9768, "after": 11396},
         }
     ]
-
-
-def test_a_quota_that_stays_is_not_told() -> None:
-    assert meaning(STACK, STACK.replace("buffer: 1", "buffer: 2")).queues == ()
-    assert meaning(STACK, STACK.replace("name: pretraining", "name: pretraining, weight: 2")).queues == ()
-
-
-def test_a_queue_of_cpus_follows_its_node_pools() -> None:
-    (change,) = meaning(STACK, STACK.replace("maximum: 40", "maximum: 41")).queues
-    assert str(change) == "cpu, flavor cpu-batch: 640 -> 656 CPUs, 2,560 -> 2,624 GB of memory"
 
 
 def test_a_team_that_leaves_takes_its_namespace_with_all_in_it() -> None:
@@ -115,34 +104,9 @@ def test_what_changes_of_a_cluster_beside_its_slices_is_told(old: str, new: str,
     assert (risk.kind, risk.says[: len(says)]) == (kind, says)
 
 
-def test_a_node_pool_that_goes_says_that_its_pods_end() -> None:
-    line = next(each for each in STACK.splitlines(keepends=True) if "name: large" in each)
-    found = meaning(STACK, STACK.replace(line, "").replace("pool: large", "pool: batch"))
-    (gone,) = [each for each in found.risks if each.kind is RiskKind.DELETE]
-    assert gone.says == "node pool large is deleted, and pods on it end: 0 to 8 x n2-highmem-64 in us-central2-b"
-
-
-def test_nodes_may_get_more_addresses_where_they_stand() -> None:
-    assert risks("nodes: 10.0.0.0/16", "nodes: 10.0.0.0/15") == []
-
-
-def test_a_buffer_is_in_the_headline_and_no_order_says_that_nothing_is_made() -> None:
-    found = meaning(STACK, STACK.replace("buffer: 1", "buffer: 2"))
-    assert heading(found) == "ci: +1 slice always up"
-    assert apply_line(found) == (
-        "one `./tidepool up ci`: no VM and no node pool of slices is created, replaced or deleted; no running job is "
-        "interrupted."
-    )
-
-
 @pytest.mark.parametrize(
     ("old", "new"), [("maximum: 2}", "maximum: 1}"), ("command: [b]}", "command: [b], slices: 2}")]
 )
 def test_work_without_an_image_is_said_to_stand_nowhere(old: str, new: str) -> None:
     (risk,) = risks(old, new)
     assert risk.says.endswith(" has no image, so that nothing of it stands in the cluster")
-
-
-def test_a_new_cluster_is_told_by_itself_alone() -> None:
-    found = meaning(stack_text(pools="[]\n"), STACK)
-    assert not [each for each in found.risks if each.subject.startswith(("node pool", "team", "cluster"))]

@@ -21,7 +21,6 @@ REGISTRIES = "regions: [us-west4]\nrepositories:\n  - name: images\n"
 GITHUB = "repository: lab/fleet\nenvironments: [apply]\n"
 MAKERS = "run_makers:\n  - {repository: lab/code, pool: r, workflows: [b.yaml, a.yaml]}\n"
 WINTER = '- {name: winter, time_zone: Europe/Berlin, from: "2026-11-20", to: "2026-11-30"}\n'
-ZERO = "one-us-west4-a-0"
 BOTH = ("other-us-west4-a-0", "other-us-west4-a-1")
 MOVES = (
     "the stack moves from project my-lab to new-lab: all of it is made anew there, and `up` refuses to delete what is "

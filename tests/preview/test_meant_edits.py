@@ -116,21 +116,10 @@ def test_a_window_that_is_over_is_a_warning() -> None:
     assert not [each for each in meaning(still, still).findings if each.rule == "window-ended"]
 
 
-def test_growth_says_its_chips_and_dollars() -> None:
-    (finding,) = [each for each in meaning(grown(2), grown(2000)).findings if each.rule == "growth"]
-    assert finding.reason.startswith("8 -> 8,000 chips in the worst case, and by list prices $2,8")
-
-
 def test_a_new_pool_or_stack_that_is_small_needs_no_word_and_a_large_one_does() -> None:
     assert not stopped(meaning(None, grown(64)))
     assert stopped(meaning(None, grown(65))) == [("growth", "chips")]
     assert stopped(meaning(grown(0), grown(65))) == [("growth", "chips")]
-
-
-def test_chips_that_move_between_pools_are_no_growth() -> None:
-    before = stack_text(pools=pool(name="a", zones="{us-west4-a: 100}") + pool(name="b", zones="{us-west4-a: 0}"))
-    after = stack_text(pools=pool(name="a", zones="{us-west4-a: 0}") + pool(name="b", zones="{us-west4-a: 100}"))
-    assert not stopped(meaning(before, after))
 
 
 def test_a_word_in_the_pull_request_lets_growth_pass_and_is_told() -> None:
@@ -230,18 +219,6 @@ def test_every_key_that_differs_is_named_with_both_values() -> None:
     for rendered in (told(found), marked(found)):
         assert "job" in rendered
         assert "60 -> 30" in rendered
-
-
-def test_a_fallback_that_comes_or_goes_is_named_with_its_zone_and_capacity() -> None:
-    away = SERVING + "  fallback: [{zone: us-central1-a, capacity: spot}]\n"
-    (came,) = meaning(stack_text(pools=SERVING), stack_text(pools=away)).keys
-    assert str(came) == "pools[tpu-ci].fallback[0] = not declared -> zone us-central1-a, capacity spot"
-
-
-def test_an_item_that_says_much_is_only_called_declared() -> None:
-    pools = pool(name="new", serves=f"[{', '.join(f'a-lab/code-{each}' for each in range(9))}]")
-    changes = meaning(stack_text(pools=SERVING), stack_text(pools=SERVING + pools)).keys
-    assert [each.value.after for each in changes if each.key == "pools[new]"] == ["declared"]
 
 
 def test_a_pool_that_moves_in_the_file_changes_no_key() -> None:

@@ -6,34 +6,17 @@ from decimal import Decimal
 
 import pytest
 
-from infra.model.plan import Op, Plan, Step
-from infra.model.planned_capacity import VM_TYPE
-from infra.preview.comment.trouble import unexpected
 from tests.model.given import pool, stack_text
 from tests.preview.two_versions import heading, meaning, told
 
 MIXED = pool(name="mixed", accelerator="v6e-8", zones="{us-east5-a: 1, southamerica-west1-a: 1}")
 """v6e spot has a price in the one zone and none in the other."""
-RESERVED = pool(name="lab", accelerator="v4-8", zones="{us-central2-b: 1}", capacity="{reserved: lab}")
-RESERVATION = "- {name: lab, project: my-lab, zone: us-central2-b, generation: v4, chips: 64}\n"
 
 
 def test_a_new_pool_that_has_a_price_in_one_of_its_zones_has_money_in_the_headline() -> None:
     found = meaning(stack_text(pools="[]\n"), stack_text(pools=MIXED))
     assert "+$7,096 a month, part of it without a price" in heading(found)
     assert "Cost a month      $0  $7,096 + ?  +$7,096 + ?" in told(found)
-
-
-def test_pools_without_any_price_are_in_the_headline() -> None:
-    unpriced = pool(accelerator="tpu7x-8", zones="{us-central1-c: 1}", capacity="on-demand")
-    found = meaning(stack_text(pools="[]\n"), stack_text(pools=unpriced))
-    assert "price not known" in heading(found)
-    assert "Cost a month      $0      ?  ?\n" in told(found)
-
-
-def test_a_reserved_pool_is_said_to_move_no_money() -> None:
-    before, after = (stack_text(pools=each, reservations=RESERVATION) for each in ("[]\n", RESERVED))
-    assert heading(meaning(before, after)).endswith("no money moves")
 
 
 def test_a_change_of_less_than_a_dollar_is_not_said_to_be_none() -> None:
@@ -66,20 +49,3 @@ def test_a_budget_of_just_what_is_shown_is_kept() -> None:
     assert not kept.stops
     over = meaning(None, stack_text(pools=spot, budget="usd_per_month: 14.73\n"), window_hours=four_hours)
     assert "$14.74 a month, over the $14.73 allowed" in over.findings[0].reason
-
-
-def test_an_edit_that_moves_no_vm_is_told_so_beside_a_plan_that_does() -> None:
-    inputs = {
-        "acceleratorType": "v5litepod-4",
-        "zone": "us-west4-a",
-        "labels": {"tidepool-pool": "tpu-ci"},
-        "schedulingConfig": {"preemptible": True},
-    }
-    vm = Step(op=Op.CREATE, urn="urn:x", type=VM_TYPE, name="tpu-ci-us-west4-a-2", new_inputs=inputs)
-    plan = Plan(stack="ci", engine="local", cloud="local", steps=(vm,))
-    (warning,) = unexpected(plan, meaning(stack_text(), stack_text()))
-    assert "The plan moves +1 VM, +4 chips; this edit alone moves no VM. An earlier edit" in warning.text
-    (other,) = unexpected(
-        Plan(stack="ci", engine="local", cloud="local", steps=()), meaning(stack_text(pools="[]\n"), stack_text())
-    )
-    assert "The plan moves no VM; this edit alone moves +2 VMs, +8 chips." in other.text

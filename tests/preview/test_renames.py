@@ -50,12 +50,6 @@ def test_what_differs_in_more_than_its_name_is_no_rename(after: str) -> None:
     assert renames(stack_text(pools=TWO), stack_text(pools=after)) == []
 
 
-def test_each_of_two_pools_that_are_alike_has_a_successor_of_its_own() -> None:
-    pools = [pool(name=name) for name in ("a", "b", "c", "d")]
-    said = renames(stack_text(pools=pools[0] + pools[1]), stack_text(pools=pools[2] + pools[3]))
-    assert [each.partition(":")[0] for each in said] == ["pool a is called c", "pool b is called d"]
-
-
 def test_a_renamed_repository_keeps_its_images_and_is_forgotten_not_deleted() -> None:
     other = REGISTRIES.replace("name: images", "name: pictures")
     (said,) = renames(stack_text(pools=TWO, registries=REGISTRIES), stack_text(pools=TWO, registries=other))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from infra.model.plan import Op, Plan, Step
-from infra.model.planned_capacity import ACCELERATOR_LABEL, NODE_POOL_TYPE, SLICES_LABEL
-from infra.preview.comment import Preview, comment
+from infra.model.plan import Op, Step
 from infra.preview.meaning import RiskKind
 from infra.preview.sentences import apply_line
 from infra.preview.words import by_name
@@ -55,17 +53,6 @@ def test_larger_buffer_says_what_stands_always_and_changes_no_maximum() -> None:
     assert [each.key for each in found.keys] == ["slices[v4-32-spot us-central2-b].buffer"]
 
 
-def test_another_kind_of_capacity_is_told_as_other_slices() -> None:
-    found = meaning(slices("number: 1"), slices("number: 1").replace("capacity: spot", "capacity: on-demand"))
-    assert {(pool.pool, pool.slices.delta) for pool in found.pools} == {("v4-32-spot", -1), ("v4-32-on-demand", 1)}
-
-
-def test_slices_that_go_are_told_by_the_names_of_their_pools() -> None:
-    found = meaning(slices("number: 3"), slices("number: 1"))
-    (risk,) = [each for each in found.risks if each.kind is RiskKind.DELETE]
-    assert risk.names == ("ct4p-hightpu-4t-2x2x4-b-spot-1", "ct4p-hightpu-4t-2x2x4-b-spot-2")
-
-
 def test_a_protected_cluster_that_leaves_the_file_is_told_and_no_order_promises_it() -> None:
     found = meaning(slices("number: 1"), stack_text(pools="[]\n", quotas=QUOTA))
     (risk,) = [each for each in found.risks if each.kind is RiskKind.PROTECTION]
@@ -73,23 +60,6 @@ def test_a_protected_cluster_that_leaves_the_file_is_told_and_no_order_promises_
     (refused,) = [each for each in found.risks if each.kind is RiskKind.UNAPPLIABLE]
     assert refused.says.endswith("put it back, or set its deletion_protection: false and `up` first")
     assert apply_line(found) == "no `./tidepool up ci` can apply this, because of cluster train."
-
-
-def test_a_cluster_whose_protection_was_lifted_before_may_leave_the_file() -> None:
-    free = slices("number: 1").replace("name: train", "name: train\n    deletion_protection: false")
-    found = meaning(free, stack_text(pools="[]\n", quotas=QUOTA))
-    assert not {RiskKind.PROTECTION, RiskKind.UNAPPLIABLE} & {each.kind for each in found.risks}
-    assert apply_line(found).startswith("one `./tidepool up ci`: ")
-
-
-def test_an_edit_that_cannot_be_read_is_not_told_as_no_change() -> None:
-    found = meaning(slices("number: 1"), slices("numbr: 1"))
-    assert not heading(found).endswith("no change")
-
-
-def test_slices_run_jobs_and_no_runners_whose_work_would_be_unknown() -> None:
-    found = meaning(slices("number: 3"), slices("number: 1"))
-    assert "busy runners" not in {each.subject for each in found.risks}
 
 
 def test_slices_of_one_host_that_go_are_told_by_the_one_pool_that_they_are_nodes_of() -> None:
@@ -115,11 +85,6 @@ def test_no_edit_that_ends_pods_or_restarts_nodes_promises_that_no_job_is_interr
     assert apply_line(meaning(slices("number: 1"), three)).endswith("; no running job is interrupted.")
 
 
-def test_a_fixed_number_of_slices_stands_always() -> None:
-    said = told(meaning(slices("number: 2"), slices("number: 3")), width=200)
-    assert "spot: 2 -> 3 slices at most (+16 chips), 2 -> 3 always up. Quota" in said
-
-
 def test_vms_and_slices_are_counted_apart() -> None:
     entry = "- {accelerator: v4-32, zone: us-central2-b, capacity: spot, number: 2}\n"
     both = stack_text(pools=pool(), cluster=CLUSTER, slices=entry, quotas=QUOTA)
@@ -139,14 +104,6 @@ def test_what_a_cluster_costs_beside_its_chips_is_named_and_in_no_sum() -> None:
     assert "not counted: the cluster's fee, 1 x n2-standard-8 (system, always), " in told(found, width=200)
 
 
-def test_buffer_of_one_host_slices_says_that_gke_waits_for_pods() -> None:
-    found = meaning(slices("buffer: 1, maximum: 6", "v4-8"), slices("buffer: 2, maximum: 6", "v4-8"))
-    (risk,) = [each for each in found.risks if each.kind is RiskKind.IN_PLACE]
-    assert risk.says.endswith(
-        "; GKE makes nodes for a larger buffer once pods ask, or at `gcloud container clusters resize`"
-    )
-
-
 def test_quotas_of_queues_are_told_by_the_names_of_flavor_and_resource() -> None:
     path = "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota"
     queue, other = ({"spec": {"resourceGroups": [{"flavors": [flavor(name)]}]}} for name in ("v4-32-spot", "v4-8-spot"))
@@ -162,29 +119,3 @@ def flavor(name: str) -> dict[str, object]:
 
 def step(old: Mapping[str, object], new: Mapping[str, object]) -> Step:
     return Step(op=Op.UPDATE, urn="urn::queue", type="kubernetes", name="queue", old_inputs=old, new_inputs=new)
-
-
-def test_comment_counts_node_pools_that_go_with_their_chips() -> None:
-    labels = {ACCELERATOR_LABEL: "v4-32", SLICES_LABEL: "v4-32-spot"}
-    inputs = {
-        "nodeCount": 4,
-        "nodeLocations": ["us-central2-b"],
-        "nodeConfig": {"resourceLabels": labels, "spot": True},
-    }
-    gone = Step(
-        op=Op.DELETE,
-        urn="urn::pool",
-        type=NODE_POOL_TYPE,
-        name="ct4p-hightpu-4t-2x2x4-b-spot-3",
-        old_inputs=inputs,
-    )
-    plan = Plan(stack="ci", engine="local", cloud="local", steps=(gone,), outputs={}, diagnostics=())
-    said = comment(Preview(stack="ci", plan=plan))
-    assert "## ci: -1 slice, -16 chips" in said
-    assert "deletes 1 node pool (16 chips)" in said
-    assert "Pods on these node pools end." in said
-
-
-def test_slices_that_grow_as_only_a_slip_of_a_digit_would_are_held() -> None:
-    found = meaning(slices("buffer: 1, maximum: 6"), slices("buffer: 1, maximum: 60"))
-    assert [(each.rule, each.subject) for each in found.findings if each.rule == "growth"] == [("growth", "chips")]

@@ -98,14 +98,6 @@ def test_a_value_is_told_by_what_is_in_it(before: str, after: str, told: str) ->
     assert [str(each) for each in meaning(stack_text(pools=before), stack_text(pools=after)).keys] == [told]
 
 
-@pytest.mark.parametrize(("length", "shown"), [(120, True), (121, False)])
-def test_what_takes_more_than_a_line_is_only_called_declared(length: int, shown: bool) -> None:
-    reason = "x" * (length - len("version x1, reason "))
-    override = f"{{version: x1, reason: {reason}}}"
-    found = meaning(stack_text(pools=pool()), stack_text(pools=pool(runtime_override=override)))
-    assert [each.value.after for each in found.keys] == [f"version x1, reason {reason}" if shown else "declared"]
-
-
 def test_a_pool_that_comes_or_goes_is_one_line() -> None:
     less, more = stack_text(pools=pool()), stack_text(pools=pool() + pool(name="more"))
     said = "name more, accelerator v5litepod-4, zones declared, capacity spot, trust member, label more"
@@ -123,13 +115,6 @@ def test_who_leaves_room_for_whom_is_told_once() -> None:
     (share,) = (each for each in changed_waits((), stacks, asked) if "GitHub knows no priorities" in each)
     assert share.startswith("busy: ")
     assert list(changed_waits(stacks, stacks, asked)) == []
-
-
-def test_a_job_that_nothing_serves_is_a_finding_of_the_edit() -> None:
-    asked = asking(demand("nowhere"))
-    with_demands, without = (meaning(None, stack_text(pools=pool()), demands=each) for each in (asked, None))
-    rules = {each.rule for each in with_demands.findings} - {each.rule for each in without.findings}
-    assert "job-finds-runner" in rules
 
 
 def test_settings_of_others_are_named_whether_they_come_go_or_change() -> None:
@@ -187,13 +172,6 @@ def test_a_week_of_a_window_changes_with_its_openings_its_hours_or_its_start(
         usd=(Dollars(one), Dollars(one)), starts=Words(*starts),
     )  # fmt: skip
     assert week.changed is changed
-
-
-def test_a_truth_is_told_as_a_file_has_it() -> None:
-    cluster = "{name: train, region: us-central2, zones: [us-central2-b], deletion_protection: %s,\n"
-    cluster += "maintenance: {days: [SA, SU], start: '09:00', hours: 8}, system: {machine_type: n2-standard-8}}\n"
-    found = meaning(stack_text(cluster=cluster % "true"), stack_text(cluster=cluster % "false"))
-    assert [str(each) for each in found.keys] == ["cluster.deletion_protection = true -> false"]
 
 
 def test_jobs_whose_wait_changes_are_told_with_what_it_was() -> None:

@@ -89,22 +89,6 @@ def test_a_target_that_the_state_lacks_is_shown_drained_adopted_and_deleted(flee
     assert standing(fleet) == 2
 
 
-def test_a_whole_destroy_names_the_vms_that_the_state_lacks(fleet: Checkout) -> None:
-    made_by_the_controller(fleet)
-    shown = fleet.run("destroy", "lone", "--exclude-protected")
-    assert all(vm in shown.stdout for vm in (*VMS, LATE))
-
-
-def test_a_wrong_stack_file_is_destroyed_only_without_draining(fleet: Checkout) -> None:
-    right = fleet.text("lone")
-    fleet.path("lone").write_text(right.replace("trust: member", "trust: nobody"))
-    refused = fleet.run("destroy", "lone", "--exclude-protected", "--yes")
-    fleet.path("lone").write_text(right)
-    assert refused.exit_code == 1
-    assert "its VMs cannot be drained. Mend the file, or add --no-drain" in " ".join(refused.output.split())
-    assert standing(fleet) == 3
-
-
 def test_without_draining_a_wrong_stack_file_keeps_the_controller_away_all_the_same(
     fleet: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,17 +113,6 @@ def test_without_draining_a_wrong_stack_file_keeps_the_controller_away_all_the_s
         fleet.ok("destroy", "lone", "--exclude-protected", "--yes", "--no-drain")
     fleet.path("lone").write_text(right)
     assert seen == [([], "destroy")] * 2, "declared is nothing, and the controller waits"
-
-
-def test_a_stack_without_a_file_is_not_destroyed_at_all(fleet: Checkout) -> None:
-    """Nothing says where its fleet's records are, nor which project is meant."""
-    right = fleet.text("lone")
-    fleet.path("lone").unlink()
-    refused = fleet.run("destroy", "lone", "--exclude-protected", "--yes", "--no-drain")
-    fleet.path("lone").write_text(right)
-    assert refused.exit_code == 2
-    assert "there is no stack named lone" in " ".join(refused.output.split())
-    assert standing(fleet) == 3
 
 
 def test_a_manifest_that_cannot_be_read_cuts_off_no_job_unasked_and_stops_no_status(fleet: Checkout) -> None:

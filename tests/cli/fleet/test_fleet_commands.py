@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import NoReturn
 
 import pytest
-from rich.console import Console
 
 from bench.cloud.github.control import GitHubControl
-from infra.cli.render.console import say
 from infra.fleet.draining import DrainState, VmStanding
-from infra.fleet.google import clients
-from infra.fleet.records import Records
-from infra.fleet.status.derive import status
-from infra.model import bucket_names
-from infra.model.stack import load_stack
-from infra.operations.fleet import rollout
-from infra.operations.fleet.status_words import status_shown
 from tests.cli.conftest import Checkout
-from tests.fleet.controller.given_fleet import fleet, nodes, seen, served, sweeps
-from tests.fleet.status.given_scene import scene
-
-VM = "tpu-ci-us-west4-a-1"
-
 
 REPOSITORY = "marin-community/marin"
 
@@ -38,32 +23,6 @@ def standing(upped: Checkout) -> Checkout:
     """The ci stack, made, whose guests come up when somebody looks, in minutes of the cloud's clock."""
     upped.ok("cloud", "clock", "--advance", "2m")
     return upped
-
-
-def test_a_stack_that_was_never_up_is_said_not_to_be_published(upped: Checkout) -> None:
-    said = upped.ok("status", "training").output
-    assert "training  not deployed. Run `./tidepool up training`." in said
-
-
-def test_the_status_of_a_fleet_is_a_line_a_table_and_what_comes_next(standing: Checkout) -> None:
-    said = standing.ok("status").output.splitlines()
-    head = next(index for index, line in enumerate(said) if line.startswith("ci  all well  on the local cloud at "))
-    assert said[head + 1].split() == ["pool", "desired", "READY", "online", "busy", "queue", "oldest", "state"]
-    assert said[head + 2].split()[:4] == ["tpu-ci", "6", "6", "6"]
-    assert max(map(len, said)) <= 120
-
-
-def test_on_a_terminal_of_80_columns_long_reasons_are_folded(capsys: pytest.CaptureFixture[str]) -> None:
-    desired = fleet(3)
-    lost = seen(desired, nodes=nodes(desired, s1="PREEMPTED"), runners=served(desired, but=(desired.slots[1].name,)))
-    memory = sweeps(desired, lost, 2)[-1].memory
-    for width in (80, 120):
-        console = Console(force_terminal=True, width=width, highlight=False, markup=False, emoji=False)
-        say(console, *status_shown(status(scene(desired, lost, memory=memory)), "the local cloud"))
-        drawn = capsys.readouterr().out
-        assert "PREEMPTED" in drawn
-        assert max(len(line) for line in re.sub("\x1b[^m]*m", "", drawn).splitlines()) <= width
-        assert "\x1b[" in drawn
 
 
 def test_what_goes_to_a_file_has_no_colour_and_json_has_it_all(standing: Checkout, github: GitHubControl) -> None:
@@ -134,20 +93,6 @@ def test_a_vms_timeline_is_told_from_its_making_to_its_job(standing: Checkout) -
     assert f"{V4}  of ci on the local cloud, at " in standing.ok("why", V4).output
 
 
-def test_the_timeline_of_somebody_elses_vm_says_that_it_is_left_alone(standing: Checkout) -> None:
-    standing.ok("cloud", "node", "add", "research", "--zone", "us-west4-a")
-    told = standing.json("why", "research")
-    assert told["now"][:2] == ["not declared", "READY in us-west4-a, HEALTHY"]
-    assert "it is not ours and stands in a zone of ours: v5litepod-4 in us-west4-a" in told["now"]
-    assert [line["source"] for line in told["story"]] == ["tpu api"]
-    standing.ok("cloud", "node", "remove", "research")
-    gone = standing.run("why", "research")
-    assert (gone.exit_code, "no other VM in their zones has the name" in " ".join(gone.output.split())) == (
-        2,
-        True,
-    )
-
-
 def test_rollouts_rest_go_on_and_are_undone_by_command(standing: Checkout) -> None:
     assert "no rollouts yet: the controller has not swept" in standing.ok("rollout", "status").output
     assert "the controller has not swept yet" in standing.run("rollout", "undo", "tpu-v4").output
@@ -158,15 +103,6 @@ def test_rollouts_rest_go_on_and_are_undone_by_command(standing: Checkout) -> No
     assert not any(each["paused"] for each in standing.json("rollout", "status")["rollouts"])
     refused = standing.run("rollout", "undo", "tpu-v4")
     assert (refused.exit_code, "has nothing to go back to" in refused.output) == (2, True)
-
-
-def test_rollouts_are_told_beside_a_stack_that_is_not_up(standing: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    standing.ok("reconcile", "ci")
-    monkeypatch.setattr(rollout, "fleets_declared", lambda stack: [stack] if stack else ["training", "ci"])
-    said = standing.ok("rollout", "status").output
-    assert "training: not deployed. Run `./tidepool up training`" in said
-    assert "tpu-v4  steady" in said
-    assert standing.run("rollout", "status", "--stack", "training").exit_code == 1
 
 
 def test_a_zone_is_given_up_and_taken_back_by_command(standing: Checkout) -> None:
@@ -184,26 +120,6 @@ def test_a_zone_is_given_up_and_taken_back_by_command(standing: Checkout) -> Non
         2,
         True,
     )
-
-
-def test_a_zone_that_left_the_stack_file_is_given_up_as_long_as_anybody_remembers_it(standing: Checkout) -> None:
-    refused = standing.run("zone", "lost", "us-south1-a", "--stack", "ci")
-    assert (refused.exit_code, "The controller remembers no VM there either" in " ".join(refused.output.split())) == (
-        2,
-        True,
-    )
-    standing.ok("reconcile", "ci")
-    config = load_stack(standing.root, "ci")
-    with clients(config.project, standing.json("cloud", "status")["url"]) as google:
-        records, name = Records(google=google, bucket=config.bucket.name), bucket_names.memory_object("ci")
-        known = records.read(name)
-        assert known is not None
-        zones = {**known.body["zones"], "us-south1-a": known.body["last"]}
-        records.update(name, lambda body: {**(body or {}), "zones": zones})
-        assert standing.json("zone", "lost", "us-south1-a", "--stack", "ci")["wish"] == "lost"
-        records.update(name, lambda _: dict(known.body))
-    assert standing.json("zone", "found", "us-south1-a", "--stack", "ci")["wish"] == "found"
-    assert standing.run("zone", "found", "us-south1-a", "--stack", "ci").exit_code == 2
 
 
 def test_up_that_cannot_wait_long_enough_changes_nothing_and_lets_the_vm_work_on(
@@ -236,20 +152,6 @@ def test_an_interrupted_drain_of_ups_changes_nothing_and_one_by_command_stands(
     (found,) = standing.json("status", "ci")["stacks"]
     assert [(each["subject"], each["by"]) for each in found["drains"]] == [("tpu-v4", "ada")]
     standing.ok("drain", "tpu-v4", "--end")
-
-
-def test_a_stack_file_that_is_edited_during_a_drain_is_not_applied_unseen(
-    standing: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def edits(*_: object) -> tuple[()]:
-        standing.edit("ci", "us-central1-a: 1", "us-central1-a: 0")
-        return ()
-
-    monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", edits)
-    said = standing.run("up", "ci")
-    standing.edit("ci", "us-central1-a: 0", "us-central1-a: 1")
-    assert said.exit_code == 1
-    assert "the file of ci was edited while its VMs were drained; nothing was changed" in " ".join(said.output.split())
 
 
 def test_an_up_relies_on_nobody_elses_drain_and_changes_nothing_once_its_own_is_ended(

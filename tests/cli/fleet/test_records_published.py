@@ -13,10 +13,6 @@ from typing import Any
 import pytest
 
 from infra.fleet.bundle import STUB, runner_bundle
-from infra.fleet.google import clients
-from infra.fleet.records import Records
-from infra.model import bucket_names
-from infra.model.stack import load_stack
 from infra.program import records as program_records
 from tests.cli.conftest import Checkout
 
@@ -92,28 +88,3 @@ def test_another_bundle_is_told_as_a_rollout_and_the_old_one_stays_in_the_bucket
     assert fleet.json("up", "ci")["manifest"]["bundle"] == f"sha256:{runner_bundle(tmp_path).sha256}"
     monkeypatch.undo()
     assert fleet.json("up", "ci")["manifest"]["bundle"] == old, "an object that is there already is written again"
-
-
-def test_a_manifest_that_others_changed_is_told_and_put_back(fleet: Checkout) -> None:
-    before, config = slots(fleet), load_stack(fleet.path("ci").parents[1], "ci")
-    with clients(config.project, fleet.json("cloud", "status")["url"]) as google:
-        records = Records(google=google, bucket=config.bucket.name)
-        records.update(bucket_names.manifest_object("ci"), lambda held: {**(held or {}), "slots": []})
-    plan = fleet.json("preview", "ci", "--refresh")
-    said = "manifests/ci.json was changed by others: it is written again"
-    assert [change["says"] for change in plan["records"]] == [said]
-    fleet.ok("up", "ci", "--refresh")
-    assert slots(fleet) == before
-
-
-def test_an_apply_in_which_a_vm_fails_has_published_what_is_desired(fleet: Checkout) -> None:
-    fleet.ok("cloud", "fail", "stockout", "--zone", "us-west4-a")
-    edit(fleet, "us-west4-a: 2", "us-west4-a: 3")
-    failed = fleet.run("up", "ci", "--json")
-    assert failed.exit_code == 1
-    assert json.loads(failed.stdout)["manifest"]["changed"]
-    assert "tpu-ci-us-west4-a-2" in {slot["name"] for slot in slots(fleet)}
-    fleet.ok("cloud", "fail", "--mend-all")
-    swept = json.loads(fleet.ok("reconcile", "ci", "--json").stdout)
-    made = [action["subject"] for action in swept["actions"] if action["do"] == "create"]
-    assert made == ["tpu-ci-us-west4-a-2"], "the `up` has ended, so nobody is waited for"

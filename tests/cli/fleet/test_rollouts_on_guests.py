@@ -5,7 +5,6 @@ The tests run in order on one fleet of the local cloud, whose VMs obey their ord
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,10 +17,8 @@ from click.testing import Result
 
 from bench.cloud.control import Control
 from bench.registry import serve
-from infra.fleet.bundle import Bundle
 from infra.model import names
 from infra.model.stack import load_stack
-from infra.program import records as program_records
 from infra.tools.install import find
 from tests.cli.conftest import Checkout
 from tests.cli.test_images_commands import IMAGE, POOL, REPOSITORY, Lab
@@ -100,20 +97,6 @@ def reports(fleet: Checkout, key: str) -> Counter[str]:
     return Counter(str(guest[key]) for guest in guests(fleet).values())
 
 
-def test_a_broken_first_image_reaches_one_vm_and_a_command_says_that_people_know(
-    images: _Images, tmp_path: Path
-) -> None:
-    fleet = images.checkout
-    images.ok("record", *images.build(tmp_path, "broken", hours=0))
-    fleet.ok("cloud", "fail", "broken", "--running", f"*@{images.ok('current', IMAGE).stdout.strip()}")
-    images.ok("promote", IMAGE, "--pool", POOL)
-    assert done_in(fleet, TRIES) == [[f"assign {CANARY}"], [f"assign {CANARY}"]]
-    assert (reports(fleet, "image"), reports(fleet, "phase")) == ({"None": 6}, {"idle": 6})
-    assert "the controller obeys at its next sweep" in fleet.ok("rollout", "undo", POOL).output
-    assert course(fleet, 1) == [[]]
-    assert [each["healthy"] for each in fleet.json("status", "ci", "--cloud", "local")["stacks"]] == [True]
-
-
 def test_a_promoted_image_goes_to_a_canary_to_a_share_and_to_all(images: _Images, tmp_path: Path) -> None:
     fleet = images.checkout
     one = promoted(images, tmp_path, "one", hours=1)
@@ -159,44 +142,3 @@ def test_rollouts_rest_while_they_are_paused_and_are_taken_back_by_command(image
     assert sorted(chain.from_iterable(back)) == [f"assign {vm}" for vm in sorted(guests(fleet))]
     assert max(map(len, back)) <= 2, "a share at a time"
     assert (rollout(fleet)["stage"], reports(fleet, "image")) == ("undone", before)
-
-
-def test_one_that_people_took_back_leaves_the_fleet_well_until_they_request_it_again(images: _Images) -> None:
-    fleet = images.checkout
-    assert [each["healthy"] for each in fleet.json("status", "ci", "--cloud", "local")["stacks"]] == [True]
-    up = " ".join(fleet.ok("up", "ci").output.split())
-    assert f"is tried again only by `./tidepool rollout redo {POOL}`" in up
-    again = fleet.ok("images", "promote", IMAGE, "--pool", POOL).output
-    assert f"`./tidepool rollout redo {POOL}` tries it again" in " ".join(again.split())
-    assert "was taken back already; nothing to do" in fleet.ok("rollout", "undo", POOL).output
-    fleet.ok("rollout", "redo", POOL)
-    assert "was not taken back; nothing to do" in fleet.ok("rollout", "redo", POOL).output
-    assert course(fleet, 1) == [[f"assign {CANARY}"]]
-
-
-@pytest.mark.heavy
-def test_a_bundle_that_up_publishes_goes_the_same_way_and_a_bad_one_spoils_no_vm_that_is_made_meanwhile(
-    fleet: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (good,) = reports(fleet, "bundle")
-    new = _published(fleet, monkeypatch, "another bundle")
-    assert [len([each for each in done if POOL in each]) for done in course(fleet, 6)] == [1, 2, 2, 1, 0, 0]
-    assert reports(fleet, "bundle") == {new: 6}
-    said = " ".join(fleet.ok("up", "ci").output.split())
-    assert f"{POOL}: image" not in said, "nothing was taken back"
-    bad = hashlib.sha256(b"a bad bundle").hexdigest()
-    fleet.ok("cloud", "fail", "broken", "--running", bad)
-    assert _published(fleet, monkeypatch, "a bad bundle") == bad
-    course(fleet, 1)
-    fleet.ok("cloud", "preempt", "tpu-ci-us-west4-a-1")
-    course(fleet, 5)
-    assert (rollout(fleet)["stage"], good == new) == ("failed", False)
-    assert f"{CANARY} says that it is unfit with it: bundle {bad[:12]} did not start" in rollout(fleet)["why"]
-    assert (reports(fleet, "bundle"), reports(fleet, "phase")) == ({new: 6}, {"idle": 6})
-
-
-def _published(fleet: Checkout, monkeypatch: pytest.MonkeyPatch, content: str) -> str:
-    bundle = Bundle(content=content, sha256=hashlib.sha256(content.encode()).hexdigest())
-    monkeypatch.setattr(program_records, "runner_bundle", lambda: bundle)
-    fleet.ok("up", "ci")
-    return bundle.sha256

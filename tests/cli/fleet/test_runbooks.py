@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from bench.operations import broker as local_broker
-from infra.cli.app import cli
 from infra.fleet.broker.audit import AuditedRequest, entry
 from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import Api, Clients, clients, execute
@@ -158,19 +155,6 @@ def test_every_alert_has_its_page_and_every_page_its_alert() -> None:
         assert first in re.findall(r"^\./tidepool .+$", text.partition("## Do")[0], flags=re.MULTILINE), key
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
-def test_every_command_that_a_page_names_exists_with_its_options(page: Path) -> None:
-    named = re.findall(r"\./tidepool ([^`\n]+)", page.read_text())
-    for words in map(shlex.split, named):
-        command: click.Command = cli
-        context = click.Context(cli)
-        while isinstance(command, click.Group):
-            found = command.get_command(context, words[0])
-            assert found, words
-            command, words = found, words[1:]
-        command.make_context("it", ["X" if word.isupper() else word for word in words], parent=context)
-
-
 def test_what_commands_of_google_are_given_comes_from_the_stack_file(checkout: Checkout) -> None:
     checkout.path("served").write_text(text_of("ci").replace("  tidepool:secrets:\n", SERVED))
     wanted = {"project": PROJECT, "region": "us-central1", "secret": "tidepool-github-app-key"}
@@ -180,20 +164,6 @@ def test_what_commands_of_google_are_given_comes_from_the_stack_file(checkout: C
         for name, path in given.items():
             assert checkout.ok("config", "served", path).stdout == f"{wanted[name]}\n"
     checkout.path("served").unlink()
-
-
-def test_a_line_is_told_by_its_filter_and_by_nothing_else() -> None:
-    match = ALERTS["no-runner-online"].match
-    assert match.text() == 'jsonPayload.event="pool" AND jsonPayload.desired>=1 AND jsonPayload.online>=0'
-    assert match.fits({"event": "pool", "online": 0, "desired": 2})
-    assert not match.fits({"event": "pool", "desired": 2}), "what GitHub did not say is not none"
-    assert not match.fits({"event": "pool", "online": 0, "desired": 0})
-    assert not match.fits({"event": "sweep", "online": 0, "desired": 2})
-    for alert in ALERTS.values():
-        others = dict.fromkeys(alert.match.unequal, "forged")
-        line = {"event": alert.match.event, **alert.match.equal, **alert.match.least, **others}
-        payload = {"severity": "INFO", "jsonPayload": line}
-        assert alert.match.fits(line) == fits(alert.match.text(), payload) is True
 
 
 def test_a_fleet_that_is_well_alerts_nobody(fleet: Fleet) -> None:
@@ -206,13 +176,6 @@ def test_a_fleet_that_is_well_alerts_nobody(fleet: Fleet) -> None:
     assert [key for key in ALERTS if fleet.open(key)] == []
 
 
-def test_what_is_declared_stands_and_a_preview_shows_nothing_to_do(fleet: Fleet) -> None:
-    declared = fleet.checkout.json("output", "ci")["serving"]["alerts"]
-    assert declared.keys() == ALERTS.keys()
-    plan = fleet.checkout.json("preview", "ci", "--refresh")
-    assert {step["op"] for step in plan["steps"]} <= {"same", "read", "refresh"}
-
-
 def test_a_pool_without_a_runner_is_told_until_its_runner_is_back(fleet: Fleet) -> None:
     fleet.ok("cloud", "fail", "mute", "--name", V4)
     fleet.ok("cloud", "node", "remove", V4)
@@ -222,16 +185,6 @@ def test_a_pool_without_a_runner_is_told_until_its_runner_is_back(fleet: Fleet) 
     fleet.follow("no-runner-online")
     fleet.sweep_until(lambda: not fleet.open("no-runner-online"), every=8, most=64)
     assert fleet.checkout.json("status", "ci")["stacks"][0]["healthy"]
-
-
-def test_a_runner_between_two_jobs_is_no_outage(fleet: Fleet) -> None:
-    """A pool of one VM whose jobs are short has no runner online in many a sweep."""
-    line = {"severity": "INFO", "stack": "ci", "event": "pool", "pool": "short", "desired": 1}
-    begun = fleet.now()
-    for sweep in range(60):
-        time = begun + timedelta(minutes=2 * sweep)
-        fleet.printed(Writer.CONTROLLER, [{**line, "time": time.isoformat(), "online": int(sweep % 4 == 0)}])
-        assert "short" not in fleet.watch.open("no-runner-online", time)
 
 
 def test_a_job_that_waits_long_is_told_for_its_pool(fleet: Fleet) -> None:
@@ -421,19 +374,6 @@ def test_an_image_that_nothing_built_at_its_times_is_told_until_one_is_recorded(
     record("2")
     assert not counted("image-old", fleet.sweep())
     assert not fleet.open("image-old", in_minutes=ALERTS["image-old"].window)
-
-
-def test_a_sweep_tells_of_the_key_though_what_builds_wrote_cannot_be_read(
-    fleet: Fleet, google: Clients, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bucket = Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
-    monkeypatch.setenv("TIDEPOOL_GITHUB_KEY_SECRET", f"projects/{PROJECT}/secrets/tidepool-github-app-key/versions/1")
-    broken = {"version": 1, "images": {"tpu-ci": {"build": "cloudbuild/1", "began": "2026-11-21T03:00:00"}}}
-    bucket.update(bucket_names.images_attempts_object(), lambda _: broken)
-    lines = [each for each in fleet.sweep() if each["event"] in ("image", "key")]
-    assert [each["event"] for each in lines] == ["image", "key"]
-    assert "images/attempts.json: images.tpu-ci.ends_by" in lines[0]["message"]
-    assert "image" not in lines[0], "no alert of an image ends by it"
 
 
 def test_commands_in_tables_and_prose_run_on_a_fleet_that_is_well(fleet: Fleet) -> None:

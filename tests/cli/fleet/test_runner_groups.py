@@ -62,14 +62,3 @@ def test_a_job_that_no_pool_takes_is_told_beside_a_fleet_that_is_well(lab: Check
     assert "Jobs that no pool takes\n  deep-lab/models  Tests for lab, gpu: no pool has gpu (since " in said
     (status,) = lab.json("status", "lab")["stacks"]
     assert (status["healthy"], status["unserved"][0]["labels"]) == (True, ["lab", "gpu"])
-
-
-def test_it_heals_as_any_fleet_does(lab: Checkout) -> None:
-    ghost = "lab-us-west4-a-7-0a1b2c"
-    lab.ok("cloud", "preempt", VM)
-    lab.ok("cloud", "runner", "add", "deep-lab", ghost)
-    (before,) = lab.json("status", "lab")["stacks"]
-    assert [runner["subject"] for runner in before["orphans"]["runners"]] == [ghost]
-    lab.ok("reconcile", "lab", "--until-settled")
-    (after,) = lab.json("status", "lab")["stacks"]
-    assert (after["healthy"], after["pools"][0]["online"], after["orphans"]) == (True, 2, {"vms": [], "runners": []})

@@ -22,11 +22,6 @@ def fleet(clouded: Checkout) -> Checkout:
     return clouded
 
 
-def test_a_stack_without_vms_is_not_told_unless_it_is_named(fleet: Checkout) -> None:
-    assert fleet.json("status")["stacks"] == []
-    assert [each["stack"] for each in fleet.json("status", "lone")["stacks"]] == ["lone"]
-
-
 def test_a_stack_of_which_nothing_can_be_learned_is_told(fleet: Checkout) -> None:
     control = Control(fleet.json("cloud", "status")["url"])
     control.fail("error", code=403, message="not yours", method="storage.objects.get")

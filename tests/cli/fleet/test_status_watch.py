@@ -17,7 +17,6 @@ from dataclasses import replace
 import pytest
 
 from infra.fleet.status.derive import status
-from infra.fleet.status.queue import Unserved
 from infra.fleet.status.shape import FleetIssue, FleetStatus
 from infra.model.cluster_state import ClusterNow, NodesNow, SlicesNow
 from infra.operations.fleet.watch_words import watched
@@ -98,12 +97,6 @@ def test_what_does_not_fit_is_counted_and_what_is_worst_stays(rows: int, columns
         assert "PREEMPTED"[: columns - 30] in "".join(lines)
 
 
-def test_a_fleet_that_is_well_says_so_in_its_first_row() -> None:
-    lines = watched([status(scene(fleet(2)))], columns=80, rows=24, every=15)
-    assert str(lines[0]) == "all well: 2 VMs, 0 do not serve, 0 jobs wait  12:00:00 UTC, every 15 s"
-    assert str(lines[1]).startswith("ci/tpu-ci  ok  2/2 online")
-
-
 SYSTEM = NodesNow(
     name="system",
     zones=("us-central2-b",),
@@ -150,12 +143,6 @@ def test_what_is_too_long_goes_on_below_where_rows_are_free_worst_first() -> Non
     assert not worst.endswith("...")
 
 
-def test_a_long_first_row_keeps_its_clock_and_gives_up_the_pause() -> None:
-    well = status(scene(fleet(2)))
-    many = [replace(well, stack=name, findings=(FleetIssue(subject="a", reason="b"),)) for name in ("ci", "nightly")]
-    assert screen(*many, replace(many[0], stack="training"))[0].endswith(" UTC")
-
-
 def test_a_stack_of_slices_alone_has_a_row_and_what_is_amiss_of_its_cluster_too() -> None:
     well = replace(status(scene(fleet(2))), stack="training", pools=(), cluster=CLUSTER)
     assert "training/train  ok  RUNNING, 1/1 slices stand, 10/10 nodes ready" in screen(well)
@@ -164,14 +151,3 @@ def test_a_stack_of_slices_alone_has_a_row_and_what_is_amiss_of_its_cluster_too(
     assert "training/train  1 amiss  MISSING, 1/1 slices stand, 10/10 nodes ready" in shown
     assert "training  cluster train is not there  [cluster]" in shown
     assert "training  us-central2-b does not answer  [cluster]" in shown
-
-
-def test_jobs_that_no_pool_takes_wait_too() -> None:
-    well = status(scene(fleet(2)))
-    vain = Unserved(repository="lab/code", labels=("v9",), waiting=1, oldest=well.at, job="tests", why="no pool has v9")
-    assert ", 1 job waits  " in screen(replace(well, unserved=(vain,)))[0]
-
-
-def test_an_issue_of_the_stack_itself_names_it_once() -> None:
-    told = FleetIssue(subject="ci", reason="the last up was cut off")
-    assert "ci  the last up was cut off  [to look at]" in screen(replace(status(scene(fleet(2))), findings=(told,)))

@@ -56,14 +56,3 @@ def test_in_one_second_a_decision_comes_before_the_vm_that_it_makes(standing: Ch
     decided = max(place for place, line in enumerate(said[:made]) if line.startswith(("recreate: ", "create: ")))
     assert timeline["story"][decided]["at"][:19] == timeline["story"][made]["at"][:19], "of one second"
     assert not said[made + 1].startswith(("recreate: ", "create: ")), "what the VM says itself comes after"
-
-
-def test_sweeps_stop_where_only_googles_limit_stands_in_the_way_and_say_so(standing: Checkout) -> None:
-    """Last in this module: the limit stays."""
-    standing.ok("cloud", "limit", ZONE, "v5e", "0")
-    standing.ok("cloud", "preempt", VM)
-    ended = standing.run("reconcile", "ci", "--until-settled", "--every", "600")
-    assert ended.exit_code == 1
-    said = ended.stderr.splitlines()
-    assert said[0] == "error: more sweeps change nothing; a person or time does; what is left:"
-    assert said[1].startswith(f"  {VM}: it is declared and does not exist; quota of {ZONE}/v5litepod-4/preemptible, 2 ")

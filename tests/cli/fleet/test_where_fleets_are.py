@@ -14,7 +14,6 @@ from bench.cloud import daemon
 from tests.cli.conftest import Checkout
 from tests.synthetic_lab import lend
 
-COUNT = "        us-west4-a: 2\n"
 ENGINELESS = [
     ("status", "ci"),
     ("why", "tpu-ci-us-west4-a-0"),
@@ -99,45 +98,6 @@ def test_a_broken_working_tree_hides_no_fleet(lab: Checkout, broken: str) -> Non
     assert "ci  not deployed" in said
     assert "stacks/Pulumi.ci.yaml" in said
     assert (found["healthy"], found["unapplied"]) == (None, None), "what is meant is not known"
-
-
-def test_a_mistake_in_one_file_hides_no_stack(lab: Checkout) -> None:
-    lab.edit("ci", COUNT, COUNT.replace("2", "two"))
-    try:
-        stacks = [each["stack"] for each in lab.json("status")["stacks"]]
-        why = lab.run("why", "tpu-ci-us-west4-a-0")
-    finally:
-        lab.edit("ci", COUNT.replace("2", "two"), COUNT)
-    assert "ci" in stacks
-    assert 'us-west4-a: "two"' in why.output
-    assert "ci: not deployed. Run `./tidepool up ci`" in why.output, "it went on, and asked the fleet bucket"
-
-
-@pytest.mark.parametrize("named", [("ci",), ()])
-def test_status_tells_once_what_is_wrong_with_a_stack_file(lab: Checkout, named: tuple[str, ...]) -> None:
-    lab.edit("ci", COUNT, COUNT.replace("2", "two"))
-    try:
-        said = lab.ok("status", *named).output
-        (found,) = (each for each in lab.json("status", *named)["stacks"] if each["stack"] == "ci")
-    finally:
-        lab.edit("ci", COUNT.replace("2", "two"), COUNT)
-    assert said.count('us-west4-a: "two"') == 1, said
-    assert sum("is taken from the last commit" in problem for problem in found["problems"]) == 1
-
-
-def test_a_named_stack_that_says_not_where_it_is_is_refused(lab: Checkout) -> None:
-    refused = lab.run("status", "no-such-stack")
-    assert (refused.exit_code, "no-such-stack" in refused.stderr) == (2, True)
-
-
-def test_a_file_that_was_never_right_is_told_beside_the_others(lab: Checkout) -> None:
-    lab.path("new").write_text("config: {}\n")
-    try:
-        found = {each["stack"]: each for each in lab.json("status")["stacks"]}
-    finally:
-        lab.path("new").unlink()
-    assert "stacks/Pulumi.new.yaml" in found["new"]["problems"][0]
-    assert "ci" in found
 
 
 def committed(lab: Checkout) -> WithGit:

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 from bench.cloud.github.control import GitHubControl
 from infra.cli.app import cli
-from infra.operations.declared.known import Named
 from tests.cli.conftest import ROOT, Checkout
 
 VM, POOL, ZONE = "tpu-ci-us-west4-a-1", "tpu-ci", "us-west4-a"
@@ -51,13 +50,6 @@ def test_a_pool_says_how_many_are_missing_and_since_when_there_is_no_capacity(la
     assert "6 declared, 5 standing, 5 serving, 1 missing" in lines
     assert f"{VM} stockout: {ZONE}/v5litepod-4/preemptible, once" in lines
     assert any(re.fullmatch(r"since \d\d:\d\d, \d+ .*; next \d\d:\d\d, in .*", line) for line in lines)
-
-
-def test_a_drained_pool_says_by_whom_and_which_jobs_wait_for_it(lab: Checkout) -> None:
-    told = lab.json("why", "pool/tpu-v4")
-    assert [(each["cause"], each["says"]) for each in told["missing"]] == [("drain", "ada drains tpu-v4")]
-    assert [each["ahead"] for each in told["waits"]] == [{"tpu-v4": 0}, {"tpu-v4": 1}]
-    assert f"waits: Tests of {REPOSITORY} for TPU, tpu-v4" in " ".join(shown(lab, "tpu-v4"))
 
 
 def test_a_zone_says_what_fails_there_and_what_is_missing(lab: Checkout) -> None:
@@ -127,12 +119,6 @@ def test_a_mistyped_name_gets_its_nearest_whatever_that_is(lab: Checkout) -> Non
     lost = VM.replace("west", "wset")
     for said in (lab.ok("why", lost).output, lab.run("logs", lost).output):
         assert f"no VM of this name is there. Did you mean '{VM}'?" in " ".join(said.split())
-
-
-def test_the_page_names_every_kind(lab: Checkout) -> None:
-    told = " ".join(lab.ok("why", "--help").output.split())
-    kinds = told.partition("asked for as KIND/NAME: ")[2].partition(".")[0]
-    assert set(kinds.split(", ")) == {kind.value for kind in Named} - {"stack"}
 
 
 @pytest.mark.parametrize("columns", [80, 120])

@@ -68,15 +68,6 @@ def test_an_up_after_a_destroy_that_was_killed_writes_the_manifest_again(
     assert records_up(fleet) == {}
 
 
-def test_an_up_after_others_wrote_nonsense_writes_the_manifest_again(
-    fleet: Checkout, config: StackConfig, endpoint: str
-) -> None:
-    with clients(config.project, endpoint) as google:
-        Records(google=google, bucket=config.bucket.name).update(MANIFEST, lambda _: {"slots": "many"})
-    assert records_up(fleet) == {MANIFEST: "update"}
-    assert declared_vms(fleet) == VMS
-
-
 def test_a_withdrawn_manifest_that_another_wrote_since_is_theirs(
     fleet: Checkout, config: StackConfig, endpoint: str
 ) -> None:
@@ -89,9 +80,3 @@ def test_a_withdrawn_manifest_that_another_wrote_since_is_theirs(
     assert not declare_again(config, endpoint, withdrawn)
     assert declared_vms(fleet) == []
     fleet.ok("up", "lone")
-
-
-def test_a_destroy_that_is_whole_leaves_no_manifest(fleet: Checkout) -> None:
-    done = fleet.ok("destroy", "lone", "--yes", "--exclude-protected")
-    assert "manifest stays" not in done.output
-    assert "has no manifest of lone" in fleet.run("manifest", "show", "lone").output

@@ -89,20 +89,6 @@ def test_a_job_that_runs_on_leaves_old_and_new_standing_and_declared(
     assert only_starts_vms(fleet), "both are declared"
 
 
-def test_the_next_up_waits_for_what_is_new_and_then_drains(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[set[str]] = []
-    at_each_wait(monkeypatch, lambda _: seen.append(online(fleet)))
-    who_serves(monkeypatch, lambda slot: slot.name not in NEW or len(seen) >= 2)
-    run = fleet.ok("up", "ci")
-    assert all(seen_then & set(OLD) or set(NEW) <= seen_then for seen_then in seen), "somebody serves at every look"
-    said = " ".join(run.stdout.split())
-    waits, drains = (f"{verb} 2 VMs ({{}}-{{{{0..1}}}})" for verb in ("waiting until", "draining"))
-    assert said.index(waits.format(NEW[0][:-2])) < said.index(drains.format(OLD[0][:-2]))
-    assert set(NEW) <= standing(fleet)
-    assert not set(OLD) & standing(fleet)
-    assert fleet.json("preview", "ci")["phases"]["order"] == []
-
-
 def test_one_up_makes_waits_drains_and_deletes(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet.edit("ci", "us-central1-a: 2", "us-east1-c: 2")
     seen: list[set[str]] = []
@@ -140,9 +126,3 @@ def test_what_never_serves_takes_nobodys_place(fleet: Checkout, monkeypatch: pyt
     assert failed.exit_code == 1
     assert "only the VMs to delete serve" in " ".join(failed.output.split())
     assert only_starts_vms(fleet)
-
-
-def test_at_once_where_jobs_may_be_cut_off(fleet: Checkout) -> None:
-    said = fleet.ok("up", "ci", "--no-drain").stdout
-    assert "phase" not in said
-    assert "draining" not in said

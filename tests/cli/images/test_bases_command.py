@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from datetime import date
 from pathlib import Path
@@ -16,7 +15,7 @@ from infra.fleet.images.oci import RegistryError
 from infra.model.images.answers import PinAnswer
 from infra.model.images.pins import Pins, parse_pins
 from infra.operations.images import pins
-from tests.model.images.declared import PINS, edited
+from tests.model.images.declared import PINS
 from tests.synthetic_lab import lend
 
 DEBIAN, PYTHON = f"sha256:{'a' * 64}", f"sha256:{'1' * 64}"
@@ -57,20 +56,6 @@ def test_the_table_is_listed_and_what_is_unresolved_is_told(root: Path) -> None:
     assert said["unresolved"] == ["python"]
     assert said["bases"]["debian"]["digest"] == DEBIAN
     assert "./tidepool images bases --resolve" in result.stderr
-
-
-def test_a_table_without_unresolved_entries_is_right(root: Path) -> None:
-    (root / "images/bases.yaml").write_text(edited(PINS, ("unresolved", PYTHON)))
-    assert run("bases").exit_code == 0
-
-
-def test_resolve_writes_what_is_unresolved_and_nothing_else(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    world_says(monkeypatch, debian=f"sha256:{'9' * 64}")
-    result = run("bases", "--resolve")
-    assert result.exit_code == 0, result.output
-    table = parse_pins((root / "images/bases.yaml").read_text())
-    assert (table.base("python").digest, table.base("debian").digest) == (PYTHON, DEBIAN)
-    assert table.base("python").source == "https://registry.example.org/python"
 
 
 def test_resolve_writes_the_entries_that_are_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,13 +106,6 @@ def test_what_cannot_be_asked_is_refused(root: Path, arguments: tuple[str, ...])
     assert run("bases", *arguments).exit_code == 2
 
 
-def test_a_file_that_holds_no_answers_is_refused_with_its_lines(root: Path) -> None:
-    (root / "answers.json").write_text('{"version": 1}')
-    result = run("bases", "--check", str(root / "answers.json"))
-    assert result.exit_code == 2
-    assert "answers is required" in result.stderr
-
-
 # Listings
 
 
@@ -173,14 +151,3 @@ def test_a_filter_that_names_nothing_in_the_working_copy_is_refused(root: Path, 
     assert result.exit_code == 2
     assert "uv.lock" in result.stderr
     assert (root / "images/listings/marin-community.marin.txt").read_text() == before
-
-
-def test_a_listing_of_a_repository_that_no_image_reads_is_refused(root: Path, copy: Path) -> None:
-    result = run("listing", "lab/other", "--checkout", str(copy))
-    assert result.exit_code == 2
-    assert "marin-community/marin" in result.stderr
-
-
-def test_a_folder_without_a_commit_is_no_working_copy(root: Path, copy: Path) -> None:
-    shutil.rmtree(copy / ".git")
-    assert run("listing", "marin-community/marin", "--checkout", str(copy)).exit_code == 2

@@ -30,11 +30,6 @@ def test_more_files_than_a_command_line_holds_are_read_from_standard_input() -> 
     assert [each["image"] for each in json.loads(found.stdout)] == ["levanter-cluster"]
 
 
-def test_a_file_named_beside_standard_input_counts_too() -> None:
-    found = run("--changed", "images/cluster/smoke.sh", "-", "--json", given="images/levanter-cluster/smoke.sh\n")
-    assert [each["image"] for each in json.loads(found.stdout)] == ["cluster", "levanter-cluster"]
-
-
 def test_a_name_that_is_no_text_is_a_file_like_any_other() -> None:
     found = run("--changed", "-", given=b"images/cluster/\xff.sh\n")
     assert found.exit_code == 0, found.output
@@ -44,13 +39,6 @@ def test_a_name_that_is_no_text_is_a_file_like_any_other() -> None:
 def test_a_file_that_is_one_of_another_repositorys_sources_says_so() -> None:
     assert "images: --repository marin-community/marin" in run("--changed", "uv.lock").output
     assert "--repository" not in run("--changed", "README.md").output
-
-
-def test_a_repository_that_no_image_reads_is_refused() -> None:
-    refused = run("--changed", "uv.lock", "--repository", "marin-community/mairn")
-    assert refused.exit_code == 2
-    assert "marin-community/mairn" in refused.stderr
-    assert "one of marin-community/marin, marin-community/tidepool" in refused.stderr
 
 
 @pytest.mark.parametrize("base", ["--all", "--help", "--octopus", "no-such-ref"])

@@ -10,8 +10,6 @@ import pytest
 from infra.operations.errors import Failure, Refusal
 from infra.operations.workflows.scene import put
 from infra.operations.workflows.write import refuse_unsaved
-from tests.cli.conftest import Checkout
-from tests.synthetic_lab import the_lab
 
 TESTS = ".github/workflows/levanter-tests.yaml"
 
@@ -26,15 +24,6 @@ def by_hand(folder: Path) -> Path:
 def git(folder: Path, *arguments: str) -> None:
     who = ("-c", "user.name=A", "-c", "user.email=a@lab.org", "-c", "commit.gpgsign=false")
     subprocess.run(["git", *who, "-C", folder, *arguments], check=True, capture_output=True)
-
-
-def test_a_file_by_hand_that_git_does_not_have_is_not_written_over(tmp_path: Path) -> None:
-    path = by_hand(tmp_path)
-    result = Checkout(the_lab()).run("workflows", "--write", "--target", str(tmp_path))
-    assert result.exit_code == 2
-    assert TESTS in result.output
-    assert [each for each in tmp_path.rglob("*") if each.is_file()] == [path]
-    assert path.read_text() == "name: Mine\n"
 
 
 @pytest.mark.parametrize("below", ["", "mono"])
@@ -67,17 +56,3 @@ def test_a_folder_that_leads_out_of_the_checkout_is_not_written_to(tmp_path: Pat
     with pytest.raises(Failure, match="a link to"):
         put(tmp_path / "checkout", {TESTS: "name: New\n"})
     assert (tmp_path / "theirs" / TESTS).read_text() == "name: Mine\n"
-
-
-def test_a_write_that_fails_leaves_what_stood_and_nothing_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    path = by_hand(tmp_path)
-    monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(Failure, match="No space left"):
-        put(tmp_path, {TESTS: "name: New\n"})
-    assert path.read_text() == "name: Mine\n"
-    assert [each.name for each in path.parent.iterdir()] == [path.name]

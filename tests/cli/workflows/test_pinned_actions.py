@@ -16,11 +16,11 @@ from click.testing import CliRunner, Result
 from infra.cli.app import cli
 from infra.operations.workflows.pin import PIN, WrongPin, wrong_pins
 from infra.operations.workflows.scene import GeneratedHere
-from tests.cli.conftest import ROOT, Checkout
+from tests.cli.conftest import Checkout
 from tests.synthetic_lab import lend_workflows, the_lab
 from workflows.composite import folders
 from workflows.outputs import outputs
-from workflows.world import OwnActions, OwnPin, load_actions, load_world, repinned
+from workflows.world import OwnActions, OwnPin, load_actions, load_world
 
 EDITED = "run-delete"
 WHO = ("-c", "user.name=lab", "-c", "user.email=lab@lab.org")
@@ -79,12 +79,6 @@ def state(wrong: WrongPin | None) -> tuple[str, bool]:
     return (wrong.state, wrong.stops) if wrong else ("", False)
 
 
-def test_a_pin_whose_commit_has_the_actions_as_they_are_is_right(repository: Repository) -> None:
-    pinned = repository.commit()
-    git(repository.root, "commit", "-q", "--allow-empty", "-m", "Something else")
-    assert repository.judged(pinned) is None
-
-
 def test_an_edited_action_without_a_moved_pin_is_refused_and_named(repository: Repository) -> None:
     before = repository.commit(run_delete="# as it was\n")
     wrong = repository.judged(before, of="0" * 40)
@@ -96,11 +90,6 @@ def test_an_edited_action_without_a_moved_pin_is_refused_and_named(repository: R
     wrong = repository.judged(before, of="0" * 40)
     assert wrong is not None
     assert wrong.mend == PIN, "it is committed, so the pin alone is left to move"
-
-
-def test_an_edited_action_is_refused_also_where_git_knows_nothing(repository: Repository, tmp_path: Path) -> None:
-    here = with_pins(replace(generated(), root=tmp_path), {EDITED: OwnPin("2026-11-22", "1" * 40, "0" * 40)})
-    assert ("moved on", True) in [state(each) for each in wrong_pins(here)]
 
 
 def test_an_action_that_is_not_pinned_yet_is_told_and_one_that_is_gone_is_refused(tmp_path: Path) -> None:
@@ -143,19 +132,6 @@ def test_a_clone_of_one_commit_says_that_it_does_not_know_and_fails_where_nothin
     assert state(repository.judged(pinned, root=clone)) == ("not known here", False)
     monkeypatch.setenv("TIDEPOOL_STRICT", "1")
     assert state(repository.judged(pinned, root=clone)) == ("not known here", True)
-
-
-def test_moving_a_pin_leaves_every_other_line_as_it_was() -> None:
-    table = (ROOT / "workflows/actions.yaml").read_text()
-    first, second = (
-        OwnActions("lab/tidepool", {"greet": OwnPin("2026-11-22", digit * 40, digit * 40)}) for digit in "12"
-    )
-    once, twice = repinned(table, first), repinned(repinned(table, first), second)
-    assert set(once.splitlines()) ^ set(twice.splitlines()) == {
-        f'      {key}: "{digit * 40}"' for key in ("commit", "tree") for digit in "12"
-    }
-    assert "actions:\n" in twice
-    assert twice.count("own:\n") == 1
 
 
 # The command.

@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from infra.cli.render.console import say
 from infra.operations.workflows import explained
-from infra.preview.toned import toned
 from tests.cli.conftest import Checkout
 from tests.synthetic_lab import lend_workflows
-from tests.workflows.legacy_checkout import REPLACED, old_files
-from tests.workflows.specs import TPU_SUITE_ENDS
+from tests.workflows.legacy_checkout import old_files
 from workflows.spec import load_spec
 from workflows.world import load_world
 
@@ -94,19 +88,6 @@ def test_a_checkout_is_held_against_what_the_specification_names_and_files_by_ha
     assert not any(each["stops"] for each in by_hand)
 
 
-@pytest.mark.parametrize(("leave", "small"), [(5, False), (6, True)])
-def test_a_pool_that_is_too_small_for_its_suites_is_a_finding_and_no_comment(
-    here: Checkout, leave: int, small: bool
-) -> None:
-    edit(here.root / "workflows/spec/marin.yaml", TPU_SUITE_ENDS, f"        leave_free: {leave}\n{TPU_SUITE_ENDS}")
-    here.run("workflows", "--write")
-    found = [each for each in findings(here) if each["state"] == "pool-has-room"]
-    why = "pool tpu-ci with 6 VMs: too small: marin comes first on tpu-ci: this job leaves it 6 VMs, by leave_free."
-    assert [each["why"] for each in found] == [[f"{why} One leg runs there all the same"]] * small
-    assert not any(each["stops"] for each in found)
-    assert "too small" not in (here.root / COPY).read_text()
-
-
 def test_an_empty_checkout_gets_the_files_and_they_are_right(here: Checkout, tmp_path: Path) -> None:
     target = tmp_path / "marin"
     body = here.json("workflows", "--write", "--target", str(target))
@@ -118,17 +99,6 @@ def test_an_empty_checkout_gets_the_files_and_they_are_right(here: Checkout, tmp
     assert (again["made_folder"], again["written"], again["same"]) == (False, [], len(FILES))
 
 
-def test_the_specification_that_is_alone_needs_no_name_and_several_do(here: Checkout, tmp_path: Path) -> None:
-    specs, target = here.root / "workflows" / "spec", str(tmp_path / "engine")
-    (specs / "marin.yaml").rename(specs / "another.yaml")
-    refused = here.run("workflows", "--write", "--target", target)
-    assert refused.exit_code == 2
-    assert "say which specification with --spec NAME: one of another, serving" in refused.stderr
-    (specs / "another.yaml").unlink()
-    here.ok("workflows", "--write", "--target", target)
-    assert in_folder(Path(target)) == in_folder(here.root / "workflows" / "generated" / "serving")
-
-
 def test_another_specification_is_written_by_its_name(here: Checkout, tmp_path: Path) -> None:
     target = tmp_path / "engine"
     said = here.ok("workflows", "--write", "--spec", "serving", "--target", str(target)).stdout
@@ -136,10 +106,6 @@ def test_another_specification_is_written_by_its_name(here: Checkout, tmp_path: 
     copies = in_folder(here.root / "workflows" / "generated" / "serving")
     assert in_folder(target) == copies
     assert copies
-
-
-def test_a_clean_checkout_has_nothing_to_mend(here: Checkout) -> None:
-    assert not [each for each in findings(here) if each["stops"]]
 
 
 def test_an_edit_by_hand_is_told_from_a_stale_file_and_mended_by_one_command(here: Checkout) -> None:
@@ -175,13 +141,6 @@ def test_an_edit_of_a_count_makes_a_file_stale_only_where_it_changes_a_decision(
     assert all(each["state"] == "stale" and each["why"][0].startswith(why[name]) for name, each in found.items())
 
 
-def test_a_time_limit_of_a_suite_makes_its_file_and_the_demands_stale(here: Checkout) -> None:
-    edit(here.root / "workflows/spec/marin.yaml", "timeout_minutes: 16", "timeout_minutes: 20")
-    found = {each["subject"]: each for each in findings(here)}
-    assert set(found) == {COPY, "workflows/demand.yaml"}
-    assert "jobs.tpu-tests.timeout-minutes 16 -> 20" in found[COPY]["why"]
-
-
 def test_a_pool_that_is_gone_is_told_in_the_words_of_explain(here: Checkout) -> None:
     before = here.root / "before.yaml"
     before.write_text(here.text("ci"))
@@ -194,11 +153,6 @@ def test_a_pool_that_is_gone_is_told_in_the_words_of_explain(here: Checkout) -> 
     assert checked <= explained
 
 
-def test_a_missing_file_is_named(here: Checkout) -> None:
-    (here.root / COPY).unlink()
-    assert states(here) == {COPY: "missing"}
-
-
 def test_a_file_whose_source_is_gone_is_named_and_removed(here: Checkout) -> None:
     for ending in ("yaml", "tests"):
         (here.root / "workflows" / "spec" / f"serving.{ending}").unlink(missing_ok=True)
@@ -207,22 +161,6 @@ def test_a_file_whose_source_is_gone_is_named_and_removed(here: Checkout) -> Non
     assert all(path.startswith(("workflows/generated/serving/", "actions/")) for path in orphans)
     assert orphans <= set(here.json("workflows", "--write")["removed"])
     assert "without a source" not in states(here).values()
-
-
-def test_a_stray_file_is_named_and_never_removed(here: Checkout) -> None:
-    stray = here.root / ".github/workflows/mine.yaml"
-    stray.write_text("name: Mine\non: push\njobs: {}\n")
-    (found,) = findings(here)
-    assert (found["subject"], found["state"]) == (".github/workflows/mine.yaml", "stray")
-    assert found["mend"].startswith("git rm .github/workflows/mine.yaml")
-    here.ok("workflows", "--write")
-    assert stray.is_file()
-
-
-def test_a_file_by_hand_in_the_place_of_a_generated_one_is_told(here: Checkout) -> None:
-    (here.root / COPY).write_text("name: Mine\n")
-    (found,) = findings(here)
-    assert found["why"] == ["a file by hand stands in its place"]
 
 
 def test_a_mistake_in_a_specification_is_told_and_hides_nothing_else(here: Checkout) -> None:
@@ -272,14 +210,6 @@ def test_explain_names_the_line_of_each_job(here: Checkout) -> None:
     assert "this job leaves it 1 VM" in job["why"]
 
 
-def test_explain_knows_this_repositorys_own_files_and_refuses_others(here: Checkout) -> None:
-    said = here.ok("workflows", "--explain", ".github/workflows/checks.yaml").stdout
-    assert "workflows/own/checks.py:" in said
-    refused = here.run("workflows", "--explain", "nothing.yaml")
-    assert refused.exit_code == 2
-    assert "levanter-tests.yaml" in refused.stderr
-
-
 def test_newer_actions_are_told_from_a_file(here: Checkout, tmp_path: Path) -> None:
     table = here.root / "workflows" / "actions.yaml"
     other = tmp_path / "actions.yaml"
@@ -305,27 +235,6 @@ def test_the_list_of_tests_is_read_from_a_checkout(
     assert text.endswith("lib/levanter/tests/test_a.py\n  test_a ray\n")
 
 
-def test_a_folder_without_a_commit_is_refused_in_one_line(
-    here: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests/test_a.py").write_text("def test_a(): ...\n")
-    said = subprocess.CompletedProcess([], 128, "", "fatal: no revision\nand how git is used\n")
-    monkeypatch.setattr(explained.subprocess, "run", lambda *_, **__: said)
-    result = here.run("workflows", "--read-tests", str(tmp_path))
-    assert result.exit_code == 2
-    assert "which the list names; commit there first (fatal: no revision)\n" in result.stderr
-
-
-@pytest.mark.parametrize("name", ["tests/test_a.py", "pyproject.toml", "pytest.ini"])
-def test_a_file_of_the_checkout_that_cannot_be_read_is_named(here: Checkout, tmp_path: Path, name: str) -> None:
-    (tmp_path / "tests").mkdir()
-    (tmp_path / name).write_text("<<<<<<< HEAD\n")
-    result = here.run("workflows", "--read-tests", str(tmp_path))
-    assert result.exit_code == 2
-    assert f"error: {tmp_path / name} cannot be read: " in result.stderr
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -339,17 +248,6 @@ def test_a_file_of_the_checkout_that_cannot_be_read_is_named(here: Checkout, tmp
 )
 def test_options_that_do_not_go_together_are_refused(here: Checkout, arguments: tuple[str, ...]) -> None:
     assert here.run("workflows", *arguments).exit_code == 2
-
-
-def test_kept_files_are_held_to_what_the_specification_says_of_them(here: Checkout, tmp_path: Path) -> None:
-    target = tmp_path / "marin"
-    here.ok("workflows", "--write", "--target", str(target))
-    for path, text in old_files().items():
-        if not (target / path).exists() and Path(path).name not in REPLACED:
-            (target / path).write_text(text)
-    edit(target / ".github/workflows/marin-docs.yaml", "name: ", "name: My ")
-    found = [each for each in findings(here, "--target", str(target)) if each["subject"].endswith("marin-docs.yaml")]
-    assert any("says name Marin - Docs" in each["why"][0] for each in found)
 
 
 def test_old_files_are_kept_beside_the_new_ones_and_come_back(here: Checkout, tmp_path: Path) -> None:
@@ -371,20 +269,3 @@ def test_old_files_are_kept_beside_the_new_ones_and_come_back(here: Checkout, tm
     here.ok("workflows", "--write", "--target", str(target), "--back")
     assert {path: (target / path).read_text() for path in before} == before
     assert not (target / ".github/workflows/legacy-comparison.yaml").exists()
-
-
-def test_old_files_without_their_mode_are_stray(here: Checkout, tmp_path: Path) -> None:
-    target = tmp_path / "marin"
-    here.ok("workflows", "--write", "--target", str(target))
-    (target / ".github/workflows/levanter-run_tests.yaml").write_text("name: Levanter - Run tests\n")
-    assert states(here, "--target", str(target)) == {".github/workflows/levanter-run_tests.yaml": "stray"}
-
-
-@pytest.mark.parametrize(("terminal", "lines"), [(True, 3), (False, 1)])
-def test_what_a_terminal_breaks_stays_below_its_heading(terminal: bool, lines: int) -> None:
-    page = StringIO()
-    console = Console(file=page, force_terminal=terminal, color_system=None, width=20)
-    say(console, toned("words that are longer than the line", indent=4))
-    told = page.getvalue().splitlines()
-    assert len(told) == lines
-    assert [len(line) - len(line.lstrip()) for line in told] == [4, *[6] * (lines - 1)]

@@ -114,13 +114,6 @@ def test_no_golden_is_left_over() -> None:
     assert {file.stem for file in GOLDEN.iterdir()} == {edit.name for edit, _ in CASES}
 
 
-@pytest.mark.parametrize("file", sorted(GOLDEN.iterdir()), ids=lambda file: file.stem)
-def test_a_golden_says_in_its_first_line_what_the_edit_means(file: Path) -> None:
-    first = file.read_text(encoding="utf-8").partition("\n")[0]
-    assert first.startswith("## ci: ")
-    assert len(first) <= 80, "ten seconds begin with one line"
-
-
 def _named(edit: Edit) -> str:
     return f"| [{edit.title}](../tests/preview/comment/golden/{edit.name}.md) | {edit.when} |\n"
 

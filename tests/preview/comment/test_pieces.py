@@ -13,8 +13,6 @@ from infra.preview import blocks
 from infra.preview.comment import Preview, comment
 from infra.rules.finding import Finding, Level
 from tests.cli import plans
-from tests.model.given import pool, stack_text
-from tests.preview.two_versions import meaning
 
 WHOLE = Path(__file__).parent / "every_piece.txt"
 REPOSITORY = plans.REPOSITORY
@@ -123,27 +121,7 @@ def test_a_refusal_names_what_is_protected_and_tells_each_error_once() -> None:
     ]
 
 
-UNPRICED = pool(name="new", accelerator="tpu7x-8", zones="{us-central1-c: 1}", capacity="on-demand")
-RESERVED = pool(name="kept", accelerator="v4-8", zones="{us-central2-b: 1}", capacity="{reserved: lab}")
-LIMIT = {"reservations": "- {name: lab, project: my-lab, zone: us-central2-b, generation: v4, chips: 64}\n"}
-NONE = stack_text(pools="[]\n")
 SAME = plans.plan(*(plans.other(Op.SAME, REPOSITORY, name) for name in "abc"))
-
-
-@pytest.mark.parametrize(
-    ("after", "said"),
-    [
-        (stack_text(pools=pool()), "+1 VM, +4 chips, +$1,402 a month"),
-        (stack_text(pools=pool(accelerator="v6e-1", zones="{us-central1-b: 1}")), "+1 VM, +1 chip, +$397 a month"),
-        (stack_text(pools=UNPRICED), "+1 VM, +4 chips, price not known"),
-        (stack_text(pools=pool() + UNPRICED), "+2 VMs, +8 chips, +$1,402 a month, part of it without a price"),
-        (stack_text(pools=RESERVED, **LIMIT), "+1 VM, +4 chips, no money moves"),
-        (stack_text(pools="[]\n", vm_labels="{a: b}\n"), "no change of capacity; changed: vm\\_labels"),
-        (NONE, "no change"),
-    ],
-)
-def test_the_headline_of_an_edit_says_vms_chips_and_money(after: str, said: str) -> None:
-    assert comment(Preview(stack="ci", meaning=meaning(NONE, after))).splitlines()[0] == f"## ci: {said}"
 
 
 @pytest.mark.parametrize(
@@ -169,23 +147,6 @@ def test_the_headline_names_a_stack_to_its_eightieth_letter() -> None:
         assert comment(Preview(stack="s" * length)) == f"## {shown}: no change"
 
 
-@pytest.mark.parametrize(
-    ("plan", "after", "said"),
-    [
-        (SAME, stack_text(pools=pool()), "moves no VM; this edit alone moves +1 VM, +4 chips."),
-        (
-            plans.plan(plans.vm(Op.CREATE, "a", "us-west4-a", 0)),
-            NONE,
-            "moves +1 VM, +4 chips; this edit alone moves no VM.",
-        ),
-    ],
-)
-def test_a_plan_that_does_other_than_the_edit_says_both(plan: Plan, after: str, said: str) -> None:
-    lines = comment(Preview(stack="ci", plan=plan, meaning=meaning(NONE, after))).splitlines()
-    because = "An earlier edit is not applied yet, or VMs were changed by hand."
-    assert lines[2:5] == ["> [!WARNING]", ">", f"> The plan {said} {because}"]
-
-
 def test_what_goes_is_called_what_it_is() -> None:
     vm, slices, other = (
         plans.vm(Op.DELETE, "a", "us-west4-a", 0),
@@ -203,10 +164,3 @@ def test_what_goes_is_called_what_it_is() -> None:
         made = comment(Preview(stack="ci", plan=plans.plan(*steps)))
         assert f"> [!CAUTION]\n>\n> This {lead}." in made
         assert (waits in made, ends in made) == (of_vms, of_pods)
-
-
-def test_findings_of_a_plan_are_told_without_an_edit_to_compare_with() -> None:
-    made = comment(Preview(stack="ci", plan=SAME, findings=(RULE,)))
-    assert "> Held: fix 1 finding before anything is applied (`a-rule`)." in made
-    assert "1 is too many" in made
-    assert "mend it" in made

@@ -11,7 +11,6 @@ from infra.preview.comment import Preview, comment
 from infra.preview.markup import size
 from infra.rules.finding import Finding, Level
 from tests.cli import plans
-from tests.preview import two_versions as stacks
 
 OPS = (Op.CREATE, Op.UPDATE, Op.REPLACE, Op.DELETE)
 LETTERS = ("a", "é", "語", "😀", "|", "*", "<")
@@ -72,18 +71,6 @@ def test_no_size_of_plan_passes_the_limit_or_loses_the_summary(
         assert lines[-1].startswith("**Cut to fit into a comment:** ")
 
 
-@settings(deadline=None, max_examples=8)
-@given(length=st.sampled_from((10, 500, 70_000)), lines=st.sampled_from((1, 50, 1000)), letter=st.sampled_from(LETTERS))
-def test_no_failure_passes_the_limit(length: int, lines: int, letter: str) -> None:
-    said = "\n".join(f"{index} {letter * length}" for index in range(lines if length < 70_000 else 1))
-    failed = plans.plan(diagnostics=(Diagnostic(severity="error", message=said),))
-    for preview in (Preview(stack="ci", failure=said), Preview(stack="ci", plan=failed)):
-        made = comment(preview)
-        assert size(made) < LIMIT
-        assert made.startswith("## ci: the preview failed\n\n> [!CAUTION]\n>\n> ")
-        assert "\n0 " in made, "the first line of what was said"
-
-
 def test_every_stack_keeps_its_summary_when_one_alone_would_fill_the_comment() -> None:
     huge = _plan((0, 150, 0, 150), 300, "a")
     small = plans.plan(plans.vm(Op.DELETE, "last", "us-west4-a", 0))
@@ -105,30 +92,6 @@ def test_what_matters_least_goes_first_and_is_named() -> None:
     assert "of 801 changed properties" in note
     assert note.endswith("`./tidepool preview STACK` shows everything.")
     assert "more changed properties left out" in made
-
-
-def test_a_meaning_of_five_hundred_pools_is_cut_and_keeps_its_head() -> None:
-    def fleet(count: int) -> str:
-        pools = "".join(
-            f"    - {{name: pool-{index}, accelerator: v5litepod-4, zones: {{us-west4-a: {count}}}, "
-            "capacity: preemptible, trust: member, serves: [lab/code]}\n"
-            for index in range(500)
-        )
-        head = "config:\n  gcp:project: lab\n  tidepool:owner: lab\n  tidepool:bucket: {name: lab-b, location: us}\n"
-        return f"{head}  tidepool:pools:\n{pools}"
-
-    made = comment(Preview(stack="ci", meaning=stacks.meaning(fleet(1), fleet(2))))
-    assert size(made) < LIMIT
-    assert made.startswith("## ci: +500 VMs, +2,000 chips, ")
-    assert "| VMs | 500 | 1,000 | +500 |" in made
-    assert made.count("- `pool-") == 500, "no pool is missing"
-    assert " limits and prices. " in made.splitlines()[-1]
-
-
-def test_a_plan_of_three_thousand_steps_keeps_its_headline() -> None:
-    made = comment(Preview(stack="ci", plan=_plan((1000, 1000, 500, 500), 40, "é")))
-    assert size(made) < LIMIT
-    assert made.startswith("## ci: +500 VMs, +2,000 chips\n")
 
 
 @settings(deadline=None)

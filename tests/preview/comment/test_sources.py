@@ -102,9 +102,3 @@ def test_a_program_that_raises_is_told_alike_from_events_and_from_a_file() -> No
     assert told.startswith("## ci: the preview failed\n")
     assert "ValueError: boom" in told
     assert "pulumi-resource-gcp" not in told, "remarks on the machine are nobody's business"
-
-
-def test_the_order_of_steps_is_no_part_of_a_comment() -> None:
-    plan = _told_by_events("preview-create")
-    turned = Plan(stack="ci", engine="pulumi", cloud="google", steps=plan.steps[::-1], diagnostics=plan.diagnostics)
-    assert _comment(plan) == _comment(turned)
