@@ -4,28 +4,98 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from infra.cli import app, failures, lazy
+from infra.cli.call import Invocation
+from infra.engines.protocol import CloudName
 from infra.model.errors import ConfigError, EngineError, Problem
-from tests.cli.conftest import ROOT, Checkout
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from types import SimpleNamespace
-
-HEAVY = {"pulumi", "pulumi_gcp", "pydantic", "rich", "google", "googleapiclient", "yaml"}
+from infra.operations.errors import Failure, Interruption, Refusal
+from tests.cli.conftest import Checkout
 
 
-def _fails_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """Let `tidepool output` be a command that ends so."""
+def _groups(group: click.Group) -> list[tuple[str, click.Group]]:
+    context = click.Context(group)
+    found = [(name, one) for name in group.list_commands(context) if (one := group.get_command(context, name))]
+    inner = [(name, one) for name, one in found if isinstance(one, click.Group)]
+    return [*inner, *(below for _, one in inner for below in _groups(one))]
 
+
+def test_the_help_names_every_command_and_each_command_has_help(checkout: Checkout) -> None:
+    said = checkout.ok("--help").stdout
+    assert "./tidepool up ci" in said
+    assert max(map(len, said.splitlines())) <= 80
+    for name in app.cli.entries:
+        assert f"\n  {name} " in said
+        assert f"tidepool {name}" in checkout.ok(name, "--help").stdout
+    for asked in ((), ("cloud",), ("images",)):
+        shown = checkout.run(*asked)
+        assert (shown.exit_code, shown.stderr, shown.stdout) == (0, "", checkout.ok(*asked, "--help").stdout)
+    for name, group in _groups(app.cli):
+        lines = group.get_help(click.Context(group, info_name=name, terminal_width=78)).splitlines()[1:]
+        assert not [line for line in lines if line.endswith("...")], name
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("prevue", "Did you mean 'preview'?"),
+        ("apply", "There is no command 'apply'. Did you mean 'up'?"),
+        ("import", "There is no command 'import'. Did you mean 'adopt'?"),
+        ("rm", "There is no command 'rm'. Did you mean 'forget'?"),
+        ("images undoo", "Did you mean 'undo'?"),
+        ("up", "Missing argument 'STACK'. Stacks are ci, nightly, training"),
+        ("up cy", "there is no stack named cy"),
+        ("refresh cy", "ci, nightly, training"),
+        ("preview nightli", "write: nightly, or one of ci, training"),
+        ("validate nigtly", "write: nightly"),
+        ("calendar nihgtly", "write: nightly"),
+        ("bootstrap nosuch --cloud local", "there is no stack named nosuch"),
+        ("bootstrap --cloud local --project another-lab", "hai-gcp-models"),
+        ("drain tpu-cii", "no pool or VM named tpu-cii. Did you mean 'tpu-ci'?"),
+        ("up ci --engine local --cloud google", "the embedded engine works only on the local cloud"),
+        ("preview ci --engine pulumi", "https://www.pulumi.com/docs/install/"),
+        ("images build controller --trigger --no-cache", "leave --trigger out"),
+        ("workflows --write --explain a.yaml", "--explain"),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_leads_on(checkout: Checkout, words: str, said: str) -> None:
+    result = checkout.run(*words.split())
+    assert result.exit_code == 2, result.output
+    assert said in " ".join(result.stderr.split())
+
+
+PROBLEMS = [Problem("b", "2", "at most 1", "1"), Problem("a", "", "something stands there", "x")]
+TOLD = "a\n  problem: something stands there\n  write: x\n\nb: 2\n  problem: at most 1\n  write: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "body", "stderr"),
+    [
+        (ConfigError(PROBLEMS), 2, {"exit": 2}, f"{TOLD}\n2 problems; nothing was changed.\n"),
+        (EngineError("it is locked"), 1, {"exit": 1, "error": "it is locked"}, "error: it is locked\n"),
+        (Failure("it broke"), 1, {"exit": 1, "error": "it broke"}, "error: it broke\n"),
+        (Refusal("not that"), 2, {"exit": 2, "error": "not that"}, "error: not that\n"),
+        (Interruption("Cut off."), 130, None, "Cut off.\n"),
+        (KeyboardInterrupt(), 130, None, "Interrupted"),
+        (
+            RuntimeError("the boiler\nburst"),
+            1,
+            None,
+            "error: this is a fault of Tidepool itself: RuntimeError: the boi",
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_each_failure_has_its_exit_code_and_its_words(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, body: Any, stderr: str
+) -> None:
     @click.command()
     @click.option("--json", "as_json", is_flag=True)
     @click.pass_context
@@ -34,153 +104,60 @@ def _fails_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
         raise error
 
     monkeypatch.setitem(app.cli.entries, "output", lazy.Entry("tests.cli.stand_in", ""))
-    monkeypatch.setattr(lazy, "import_module", lambda _: _module(command))
+    monkeypatch.setattr(lazy, "import_module", lambda _: SimpleNamespace(command=command))
+    result = checkout.run("output", "--json")
+    assert (result.exit_code, result.stderr[: len(stderr)]) == (code, stderr)
+    if body:
+        assert json.loads(result.stdout).items() >= body.items()
+        assert result.stderr == stderr
+    if isinstance(error, ConfigError):
+        assert [each["subject"] for each in json.loads(result.stdout)["problems"]] == ["a", "b"]
+    if isinstance(error, RuntimeError):
+        (log,) = (checkout.home / "logs").iterdir()
+        assert (str(log) in result.stderr, result.stderr.count("\n")) == (True, 1)
+        assert "raise error" in log.read_text()
 
 
-def _module(command: click.Command) -> SimpleNamespace:
-    from types import SimpleNamespace
-
-    return SimpleNamespace(command=command)
-
-
-def test_the_help_names_every_command_and_the_first_steps(checkout: Checkout) -> None:
-    said = checkout.ok("--help").stdout
-    assert all(f"\n  {name} " in said for name in app.cli.entries)
-    assert "./tidepool up ci" in said
-    assert max(map(len, said.splitlines())) <= 80
-
-
-def test_every_command_of_the_table_exists_and_has_help(checkout: Checkout) -> None:
-    for name in app.cli.entries:
-        assert f"tidepool {name}" in checkout.ok(name, "--help").stdout
-
-
-def test_the_help_of_a_group_says_what_each_command_does_to_the_end() -> None:
-    groups = [(name, group) for name in app.cli.entries if isinstance(group := _command(app.cli, name), click.Group)]
-    below = [
-        (name, one)
-        for _, group in groups
-        for name in group.commands
-        if isinstance(one := _command(group, name), click.Group)
-    ]
-    assert len(groups) > 5
-    assert below
-    for name, group in (*groups, *below):
-        said = group.get_help(click.Context(group, info_name=name, terminal_width=78))
-        assert not [line for line in said.splitlines()[1:] if line.endswith("...")], name
-
-
-def _command(group: click.Group, name: str) -> click.Command | None:
-    return group.get_command(click.Context(group), name)
-
-
-def test_the_help_loads_no_heavy_package() -> None:
-    program = "import sys\nfrom infra.cli.app import cli\ncli(['--help'], standalone_mode=False)\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True)
-    loaded = {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
-    assert not loaded & HEAVY
-
-
-def test_an_unknown_command_is_met_with_the_nearest_one(checkout: Checkout) -> None:
-    result = checkout.run("prevue")
-    assert result.exit_code == 2
-    assert "Did you mean 'preview'?" in result.stderr
-
-
-def test_an_unknown_stack_is_met_with_the_known_ones(checkout: Checkout) -> None:
-    for command in ("up", "preview", "refresh", "destroy", "output"):
-        result = checkout.run(command, "cy")
-        assert result.exit_code == 2
-        assert "there is no stack named cy" in result.stderr
-        assert "ci, nightly, training" in result.stderr
-
-
-def test_a_stack_that_is_left_out_or_mistyped_is_met_with_those_that_there_are(checkout: Checkout) -> None:
-    left_out = checkout.run("up")
-    assert left_out.exit_code == 2
-    assert "Missing argument 'STACK'. Stacks are ci, nightly, training" in left_out.stderr
-    near = checkout.run("preview", "nightli")
-    assert "write: nightly, or one of ci, training" in near.stderr
-
-
-def test_a_crash_is_one_line_and_a_log(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fails_with(monkeypatch, RuntimeError("the boiler\nburst"))
-    result = checkout.run("output")
-    assert result.exit_code == 1
-    assert result.stderr.startswith("error: this is a fault of Tidepool itself: RuntimeError: the boiler (details: ")
-    assert result.stderr.count("\n") == 1
-    (log,) = (checkout.home / "logs").iterdir()
-    assert str(log) in result.stderr
-    assert "raise error" in log.read_text()
-
-
-def test_invalid_configuration_is_told_whole_and_ends_with_2(
-    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("cloud", "yes", "terminal", "answer", "raised"),
+    [
+        (CloudName.LOCAL, False, False, None, None),
+        (CloudName.GOOGLE, True, False, None, None),
+        (CloudName.GOOGLE, False, False, None, Refusal),
+        (CloudName.GOOGLE, False, True, True, None),
+        (CloudName.GOOGLE, False, True, False, Failure),
+    ],
+)
+def test_google_is_asked_about_unless_yes_was_said(
+    monkeypatch: pytest.MonkeyPatch, cloud: CloudName, yes: bool, terminal: bool, answer: bool | None, raised: Any
 ) -> None:
-    problems = [Problem("b", "2", "at most 1", "1"), Problem("a", "", "something stands there", "x")]
-    _fails_with(monkeypatch, ConfigError(problems))
-    result = checkout.run("output", "--json")
-    assert result.exit_code == 2
-    assert result.stderr.startswith("a\n  problem: something stands there\n  write: x\n\nb: 2\n  problem: at most 1\n")
-    assert result.stderr.endswith("2 problems; nothing was changed.\n")
-    body = json.loads(result.stdout)
-    assert body["exit"] == 2
-    assert [problem["subject"] for problem in body["problems"]] == ["a", "b"]
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: terminal))
+    monkeypatch.setattr(click, "confirm", lambda *_, **__: answer)
+    asked = Invocation(yes=yes)
+    if raised is None:
+        asked.ask_before_google("Applying", cloud)
+    else:
+        with pytest.raises(raised, match=r"needs a yes.*--yes" if raised is Refusal else "nothing was changed"):
+            asked.ask_before_google("Applying", cloud)
 
 
-def test_an_engine_that_cannot_start_ends_with_1(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fails_with(monkeypatch, EngineError("the stack ci is locked by process 12"))
-    result = checkout.run("output", "--json")
-    assert result.exit_code == 1
-    assert result.stderr == "error: the stack ci is locked by process 12\n"
-    assert json.loads(result.stdout) == {"exit": 1, "error": "the stack ci is locked by process 12"}
+def test_an_object_is_made_for_json_alone() -> None:
+    class Found:
+        made = 0
+
+        def to_json(self) -> dict[str, str]:
+            self.made += 1
+            return {"stack": "ci"}
+
+    found = Found()
+    assert (Invocation().end(found, failed=True), found.made) == (1, 0)
+    assert (Invocation(as_json=True).end(found), found.made) == (0, 1)
 
 
-def test_ctrl_c_says_what_happened_and_ends_with_130(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fails_with(monkeypatch, KeyboardInterrupt())
-    result = checkout.run("output")
-    assert result.exit_code == 130
-    assert "Interrupted" in result.stderr
-
-
-def test_the_embedded_engine_is_refused_for_google(checkout: Checkout) -> None:
-    result = checkout.run("up", "ci", "--engine", "local", "--cloud", "google")
-    assert result.exit_code == 2
-    assert "the embedded engine works only on the local cloud" in result.stderr
-
-
-def test_a_missing_pulumi_cli_is_told_with_the_way_to_get_it(checkout: Checkout) -> None:
-    result = checkout.run("preview", "ci", "--engine", "pulumi")
-    assert result.exit_code == 2
-    assert "https://www.pulumi.com/docs/install/" in result.stderr
-
-
-def test_doctor_folds_its_lines_at_words(checkout: Checkout) -> None:
-    code, drawn = checkout.at_terminal("doctor")
-    assert code == 0
-    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in drawn.splitlines()]
-    assert max(map(len, lines)) <= 80
-    assert "With this, commands use" in " ".join(lines)
-
-
-def test_help_that_was_not_asked_for_is_help_too(checkout: Checkout) -> None:
-    for asked in ((), ("cloud",), ("images",)):
-        shown = checkout.run(*asked)
-        assert (shown.exit_code, shown.stderr) == (0, "")
-        assert shown.stdout == checkout.ok(*asked, "--help").stdout
-
-
-def test_the_version_is_a_commit_and_what_decides_a_plan(checkout: Checkout) -> None:
-    asked = [sys.executable, "-m", "infra.cli", "--version"]
-    said = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+def test_the_version_names_the_tool_and_what_decides_a_plan(checkout: Checkout, tmp_path: Any) -> None:
     versions = r"\(Pulumi SDK 3\.\d+\.\d+, Google provider \d+\.\d+\.\d+\)\n"
-    assert re.fullmatch(rf"tidepool [0-9a-f]{{12}}(-dirty)? {versions}engine: .*\n", said)
-    without_git = checkout.ok("--version").stdout
     embedded = "engine: embedded, since the pulumi CLI is not on PATH\n"
-    assert re.fullmatch(rf"tidepool of no known commit {versions}{embedded}", without_git)
-
-
-def test_the_version_says_those_of_the_pulumi_cli_and_its_plugin(checkout: Checkout, tmp_path: Path) -> None:
+    assert re.fullmatch(rf"tidepool of no known commit {versions}{embedded}", checkout.ok("--version").stdout)
     for name, said in (("pulumi", "v3.260.0"), ("pulumi-resource-gcp", "10.2.0")):
         (tmp_path / name).write_text(f"#!/bin/sh\necho {said}\n")
         (tmp_path / name).chmod(0o755)
@@ -188,12 +165,10 @@ def test_the_version_says_those_of_the_pulumi_cli_and_its_plugin(checkout: Check
     both = CliRunner().invoke(app.cli, ["--version"], env=environ).stdout
     assert both.endswith("\nengine: pulumi CLI v3.260.0, gcp plugin 10.2.0\n")
     (tmp_path / "pulumi-resource-gcp").unlink()
-    alone = CliRunner().invoke(app.cli, ["--version"], env=environ).stdout
-    assert alone.endswith("gcp plugin fetched by the pulumi CLI\n")
+    assert CliRunner().invoke(app.cli, ["--version"], env=environ).stdout.endswith("fetched by the pulumi CLI\n")
 
 
-@pytest.mark.parametrize(("theirs", "ours"), [("apply", "up"), ("import", "adopt"), ("rm", "forget")])
-def test_what_other_tools_call_a_command_leads_to_ours(checkout: Checkout, theirs: str, ours: str) -> None:
-    result = checkout.run(theirs)
-    assert result.exit_code == 2
-    assert f"There is no command {theirs!r}. Did you mean {ours!r}?" in result.stderr
+def test_doctor_folds_its_lines_at_words_on_a_terminal(checkout: Checkout) -> None:
+    code, drawn = checkout.at_terminal("doctor")
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in drawn.splitlines()]
+    assert (code, max(map(len, lines)) <= 80, "With this, commands use" in " ".join(lines)) == (0, True, True)

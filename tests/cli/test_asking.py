@@ -1,51 +1,20 @@
-"""What is asked before it is done, and Ctrl-C while it is done."""
+"""Ctrl-C, an end by a service manager and a kill in the middle of `up`, and what the next run makes of it."""
 
 from __future__ import annotations
 
 import re
 import signal
-import sys
 import time
-from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-import click
 import pytest
 
-from infra.cli.call import Invocation
-from infra.engines.protocol import CloudName
-from infra.operations.errors import Failure, Refusal
+from infra.operations.errors import Refusal
 from infra.operations.session import Session, give_clusters
 from infra.operations.workspace import Workspace, workspace
 from tests.cli.conftest import Checkout
-
-
-class _Terminal(StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_google_is_asked_about_and_yes_answers() -> None:
-    Invocation(yes=True).ask_before_google("Applying", CloudName.GOOGLE)
-    with pytest.raises(Refusal, match=r"Applying on Google Cloud needs a yes.*--yes"):
-        Invocation().ask_before_google("Applying", CloudName.GOOGLE)
-
-
-def test_the_local_cloud_needs_no_question() -> None:
-    Invocation().ask_before_google("Applying", CloudName.LOCAL)
-
-
-@pytest.mark.parametrize(("answer", "goes_on"), [(True, True), (False, False)])
-def test_a_no_changes_nothing(monkeypatch: pytest.MonkeyPatch, answer: bool, goes_on: bool) -> None:
-    monkeypatch.setattr(sys, "stdin", _Terminal())
-    monkeypatch.setattr(click, "confirm", lambda *_, **__: answer)
-    if goes_on:
-        Invocation().ask("Deleting")
-        return
-    with pytest.raises(Failure, match="nothing was changed"):
-        Invocation().ask("Deleting")
 
 
 def test_root_and_home_come_from_the_environment() -> None:
@@ -67,26 +36,19 @@ def _up_until_vms_are_being_made(checkout: Checkout, stop: signal.Signals) -> tu
     return process.returncode, said, problems
 
 
-def test_ctrl_c_waits_for_what_is_under_way_and_the_next_run_goes_on(clouded: Checkout) -> None:
-    code, said, problems = _up_until_vms_are_being_made(clouded, signal.SIGINT)
-    assert code == 130
-    assert "warning: stopping: waiting for what is under way, starting nothing new" in said
+@pytest.mark.parametrize(("stop", "zone"), [(signal.SIGINT, "us-west4-a"), (signal.SIGTERM, "us-east1-c")])
+def test_a_stop_waits_for_what_is_under_way_and_the_next_run_goes_on(
+    clouded: Checkout, stop: signal.Signals, zone: str
+) -> None:
+    good = clouded.text("ci")
+    clouded.edit("ci", f"        {zone}: 2\n", f"        {zone}: 4\n")
+    code, said, problems = _up_until_vms_are_being_made(clouded, stop)
+    assert (code, "stopping: waiting for what is under way, starting nothing new" in said) == (130, True)
     assert problems == "Interrupted. Whatever had begun is recorded; `./tidepool up ci` goes on from there.\n"
     made = clouded.json("cloud", "status")["nodes"]
     assert set(made) == {"READY"}
-    document = clouded.json("up", "ci")
-    created = [step for step in document["steps"] if step["op"] == "create" and step["type"].endswith(":V2Vm")]
-    assert len(created) == 9 - made["READY"]
-    assert clouded.json("cloud", "status")["nodes"] == {"READY": 9}
-
-
-def test_an_end_by_a_service_manager_is_heard_as_ctrl_c(clouded: Checkout) -> None:
-    good = clouded.text("ci")
-    clouded.edit("ci", "        us-east1-c: 2\n", "        us-east1-c: 4\n")
-    code, said, problems = _up_until_vms_are_being_made(clouded, signal.SIGTERM)
-    assert (code, problems.partition(".")[0]) == (130, "Interrupted")
-    assert "warning: stopping: waiting for what is under way, starting nothing new" in said
-    assert set(clouded.json("cloud", "status")["nodes"]) == {"READY"}
+    created = [each for each in clouded.json("up", "ci")["steps"] if each["op"] == "create"]
+    assert sum(each["type"].endswith(":V2Vm") for each in created) == 11 - made["READY"]
     clouded.path("ci").write_text(good)
     clouded.ok("up", "ci", "--no-drain")
 

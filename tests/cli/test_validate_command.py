@@ -76,6 +76,15 @@ MISTAKES: dict[str, tuple[str, str, str, str, str, str, str]] = {
         "ci", "pool: train-v4", "pool: trian-v4", 'tidepool:github.run_makers[0].pool: "trian-v4"',
         "no stack declares a pool of this name", "train-v4, or one of ", "",
     ),
+    "a pool's name in another stack": (
+        "ci", "- name: tpu-v4\n", "- name: train-v4\n", 'tidepool:pools[2].name: "train-v4"',
+        "two pools of one project have this name", "another name", "",
+    ),
+    "a secret that any pull request reaches": (
+        "nightly", "config:\n", "config:\n  tidepool:secrets: [{name: s, readers: [pool/nightly-v6e]}]\n",
+        'tidepool:secrets[0].readers[0]: "pool/nightly-v6e"',
+        "pool nightly-v6e has trust fork: any pull request could read the secret", "remove the reader", "",
+    ),
     "more VMs than a limit has": (
         "ci", "us-west4-a: 2\n", "us-west4-a: 3\n" , "tidepool:pools[0].zones.us-west4-a",
         "v5e preemptible quota exceeded in us-west4-a: ci/tpu-ci 3 x 4 = 12, together 12 of 8 chips; ",
