@@ -19,18 +19,6 @@ def test_it_shows_its_plan_makes_it_and_names_the_three_commands_that_follow(che
     assert lines[-1] == "./tidepool up ci"
 
 
-def test_it_says_how_each_repository_that_is_let_in_by_name_is_pinned(checkout: Checkout) -> None:
-    said = checkout.ok(*BOOTSTRAP).output
-    assert "gh api repos/marin-community/tidepool --jq .id  # in quotes: tidepool:github.repository_id, stacks/" in said
-    assert (
-        "gh api repos/marin-community/marin --jq .id  # in quotes: tidepool:github.run_makers[0].repository_id" in said
-    )
-    github = "  tidepool:github:\n    repository: marin-community/tidepool\n"
-    checkout.edit("ci", github, f'{github}    repository_id: "7"\n')
-    pins = checkout.json(*BOOTSTRAP)["pins"]
-    assert [each.split()[2] for each in pins] == ["repos/marin-community/marin", "repos/sgl-project/sglang-jax"]
-
-
 def test_a_second_run_makes_nothing(checkout: Checkout) -> None:
     checkout.ok(*BOOTSTRAP)
     answer = checkout.json(*BOOTSTRAP)

@@ -24,15 +24,6 @@ def test_one_value_is_printed_as_a_script_needs_it(checkout: Checkout) -> None:
     }
 
 
-def test_a_program_gets_the_value_with_its_path(checkout: Checkout) -> None:
-    found = checkout.json("config", "ci", "tidepool:bucket.location")
-    assert {key: found[key] for key in ("stack", "path", "value")} == {
-        "stack": "ci",
-        "path": "tidepool:bucket.location",
-        "value": "us-central1",
-    }
-
-
 @pytest.mark.parametrize(
     ("path", "fix"),
     [
@@ -67,12 +58,6 @@ def test_a_file_that_is_no_utf_8_is_told_with_its_line(checkout: Checkout) -> No
     refused = checkout.run("config", "ci", "gcp:project")
     assert refused.exit_code == 2
     assert "stacks/Pulumi.ci.yaml:2: byte 0xff" in refused.output
-
-
-def test_a_stack_that_there_is_not_is_told_with_those_that_are(checkout: Checkout) -> None:
-    refused = checkout.run("config", "cl")
-    assert refused.exit_code == 2
-    assert "one of ci, nightly, training" in refused.output
 
 
 @pytest.mark.parametrize("page", sorted(RUNBOOKS.glob("*.md")), ids=lambda page: page.stem)

@@ -84,18 +84,6 @@ def test_a_reference_is_read_and_not_checked_out(checkout: Path) -> None:
     assert not (checkout / "infra").exists()
 
 
-def test_siblings_are_those_of_the_same_version(checkout: Path) -> None:
-    quota = "  tidepool:quotas:\n    - {project: hai-gcp-models, zone: us-central2-b, generation: v4, chips: 96, "
-    (checkout / FILE).write_text(f"{CI}\n{quota}kind: preemptible}}\n")
-    commit(checkout, "second")
-    training = checkout / "stacks" / "Pulumi.training.yaml"
-    training.write_text(training.read_text().replace("us-central2-b: 0", "us-central2-b: 2"))
-    commit(checkout, "third")
-    (checkout / FILE).write_text((checkout / FILE).read_text().replace("us-central2-b: 1", "us-central2-b: 3"))
-    result = explain("ci", "--base", "second", "--all")
-    assert "us-central2-b v4 preemptible quota      52     92        96  4 remain" in result.output
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -111,14 +99,6 @@ def test_a_version_that_is_not_there_ends_with_two(checkout: Path, arguments: li
     result = explain(*arguments)
     assert result.exit_code == 2
     assert said in result.output
-
-
-@pytest.mark.parametrize("content", [b"config: [", b"\xff\xfe", b"", b"just text\n", b"config:\n\ta: 1\n"])
-def test_a_file_of_which_nothing_can_be_read_ends_with_two(checkout: Path, content: bytes) -> None:
-    (checkout / FILE).write_bytes(content)
-    result = explain("ci", "--json")
-    assert result.exit_code == 2
-    assert json.loads(result.stdout)["problems"]
 
 
 def test_facts_of_other_rooms_are_handed_in_as_a_file(checkout: Path, tmp_path: Path) -> None:
@@ -162,11 +142,3 @@ def test_equal_inputs_give_equal_bytes_whatever_the_process(checkout: Path, tmp_
         for seed, columns in (("1", "40"), ("2", "200"))
     }
     assert len(outputs) == 1
-
-
-def test_git_is_not_needed_for_files(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "old.yaml").write_text(CI)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    result = explain("ci", "--base", str(tmp_path / "old.yaml"))
-    assert " ".join(result.output.split()).endswith(f"Compares the working tree with {tmp_path / 'old.yaml'}.")
-    assert "git is not installed" in explain("ci", "--base", "first").output

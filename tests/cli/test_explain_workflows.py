@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -71,27 +70,12 @@ def test_a_specification_that_was_edited_counts_before_anything_is_made_anew(che
     assert any("no pool has the label tpu-cj" in each["reason"] for each in found["findings"])
 
 
-def test_a_label_that_goes_is_told_with_the_workflows_that_use_it(checkout: Path) -> None:
-    (checkout / STACK).write_text(CI.replace("    - name: tpu-v4\n", "    - name: tpu-v4\n      label: big\n"))
-    said = [each["says"] for each in meaning()["risks"] if each["kind"] == "labels"]
-    assert said == [
-        "label tpu-v4 loses its last pool (tpu-v4); workflows that use it: .github/workflows/levanter-tests.yaml"
-    ]
-
-
 def test_a_pool_whose_new_name_the_images_do_not_know_is_told_with_the_line_to_mend_first(checkout: Path) -> None:
     (checkout / STACK).write_text(CI.replace("    - name: tpu-ci\n", "    - name: tpu-new\n"))
     said = " ".join(CliRunner().invoke(cli, ["explain", "ci"]).output.split())
     first = r"images/images\.yaml:\d+ images\[0\]\.used_by\.pools\[0\]: \"tpu-ci\": stack ci has no such pool"
     assert re.search(f"cannot be generated: {first} correct that first, then run `./tidepool workflows --write`", said)
     assert "out of date" not in said, "nothing can be generated yet"
-
-
-def test_without_specifications_stale_files_are_not_known(checkout: Path) -> None:
-    shutil.rmtree(checkout / "workflows")
-    (checkout / STACK).write_text(FEWER)
-    found = meaning()
-    assert (found["stale"], found["waits"]) == (None, None)
 
 
 def test_an_unreadable_list_of_demands_is_refused(checkout: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
 
@@ -12,16 +11,13 @@ import pytest
 from rich.console import Console
 
 from infra.cli.render.console import say
-from infra.model.fit import misfits
 from infra.model.plan import Diagnostic, Op, Plan, Step
-from infra.model.unclaimed import MisfitKind
 from infra.operations.declared.stack_file import Declared
 from infra.operations.stacks.findings import findings_of
 from infra.preview.plan_lines import describe_findings
-from infra.rules.finding import Finding, Level
+from infra.rules.finding import Finding
 from tests.cli.conftest import Checkout
 from tests.cli.plans import REPOSITORY, other
-from tests.model.demanding import asking, demand
 from tests.rules.right_edits import LABELS, config
 
 OWNER = "  tidepool:owner: marin\n"
@@ -33,7 +29,6 @@ EXCEPTED = """\
       reason: The price list is old, and the bill is looked at by hand.
       expires: 2999-12-31
 """
-BOOM = (Diagnostic(severity="error", message="boom"),)
 WANTED = Declared(config=config(), registry=None, bounds=())
 
 
@@ -100,27 +95,3 @@ def test_the_resources_of_a_plan_are_judged() -> None:
 
 def test_what_a_plan_deletes_is_not_judged() -> None:
     assert said(plan(other(Op.DELETE, REPOSITORY, "marin", old_inputs={"repositoryId": "marin"}))) == ((), "")
-
-
-def test_the_resources_of_a_plan_that_could_not_be_made_are_not_judged() -> None:
-    step = other(Op.CREATE, REPOSITORY, "marin", new_inputs={"repositoryId": "marin"})
-    assert said(plan(step, diagnostics=BOOM)) == ((), "")
-
-
-def test_what_the_edit_breaks_is_told_although_no_plan_could_be_made() -> None:
-    asked = asking(demand("self-hosted", "tpu-v9"))
-    console = Console(file=StringIO(), width=200)
-    found = findings_of(plan(diagnostics=BOOM), replace(WANTED, demands=asked), NOW)
-    say(console, *describe_findings(found))
-    (misfit,) = (each for each in misfits([WANTED.config], asked) if each.kind is MisfitKind.RUNNER)
-    (told,) = (each for each in found if each.rule == MisfitKind.RUNNER)
-    assert (told.subject, told.reason, told.fix) == (misfit.subject, misfit.reason, misfit.fix)
-    assert isinstance(console.file, StringIO)
-    assert f"    write: {misfit.fix}" in console.file.getvalue()
-
-
-def test_what_stops_is_told_first() -> None:
-    warning = Finding("a", Level.WARN, "x", "y", "z")
-    stop = Finding("b", Level.STOP, "x", "y", "z")
-    lines = [str(line) for line in describe_findings([warning, stop])]
-    assert lines == ["stop: x: y  [b]", "    write: z", "warn: x: y  [a]", "    write: z"]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from infra.fleet.google import clients
 from infra.fleet.history import Verb
-from infra.fleet.records import Records
-from infra.model import bucket_names
 from infra.model.plan import Op, Plan, Status, Step, StepEnded
 from infra.operations.declared.stack_file import declared
 from infra.operations.errors import Interruption
@@ -59,21 +55,6 @@ def test_an_up_is_told_with_what_the_stack_file_said_otherwise(applied: Checkout
     assert entries(applied)[-1]["edit"] is None
 
 
-def test_one_entry_tells_each_resource_that_it_changed(applied: Checkout) -> None:
-    grown = entries(applied)[1]["id"]
-    said = applied.ok("history", "ci", grown).stdout
-    assert "    + tpu-ci-us-west4-a-2 (tpu.V2Vm), done\n" in said
-    assert "    ~ manifests/ci.json (storage.BucketObject): content" in said
-
-
-def test_two_applies_are_compared_as_explain_compares_two_files(applied: Checkout) -> None:
-    _, grown, first = (each["id"] for each in entries(applied))
-    meaning = applied.json("diff", "ci", first, grown)
-    assert (meaning["before"], meaning["after"]) == (first, grown)
-    (changed,) = [each for each in meaning["pools"] if each["slices"]["before"] != each["slices"]["after"]]
-    assert (changed["zone"], changed["slices"]) == ("us-west4-a", {"before": 2, "after": 3})
-
-
 def test_without_entries_the_file_is_compared_with_the_last_complete_apply(applied: Checkout) -> None:
     failed, complete, _ = (each["id"] for each in entries(applied))
     meaning = applied.json("diff", "ci")
@@ -92,24 +73,6 @@ def test_an_entry_that_is_not_there_is_refused(applied: Checkout, command: tuple
     refused = applied.run(*command)
     assert refused.exit_code == 2
     assert "no entry of the history begins with '1999'" in refused.stderr
-
-
-def test_a_stack_that_was_never_applied_has_no_history(applied: Checkout) -> None:
-    assert applied.json("history", "training")["entries"] == []
-    assert "nothing was applied to training yet" in applied.ok("history", "training").stdout
-
-
-def test_an_object_that_is_no_entry_is_named_and_hides_no_other(applied: Checkout) -> None:
-    wanted = declared("ci").config
-    endpoint = applied.json("cloud", "status")["url"]
-    with clients(wanted.project, endpoint) as google:
-        records = Records(google=google, bucket=wanted.bucket.name)
-        records.put_once(
-            bucket_names.applied_object("ci", "99999999T000000Z-strange"), json.dumps({"a": 1}).encode(), "text/json"
-        )
-    told = applied.ok("history", "ci", "--json")
-    assert len(json.loads(told.stdout)["entries"]) >= 3
-    assert "99999999T000000Z-strange.json is no entry of a history" in told.stderr
 
 
 def steps(*names: str) -> Plan:

@@ -68,18 +68,3 @@ def test_an_image_is_built_after_its_parents_and_from_them(recorder: Recorder, t
         ("levanter-base", 7),
         ("levanter-cluster", 7),
     ]
-
-
-def test_another_base_may_take_the_place_of_the_pinned_one(recorder: Recorder) -> None:
-    assert run("controller", "--image-for", "BASE_IMAGE=localhost/base", "--no-cache").exit_code == 0
-    assert recorder.orders[0].arguments["BASE_IMAGE"] == "localhost/base"
-    assert recorder.orders[0].context == the_lab()
-    assert recorder.cached == [False]
-
-
-def test_a_build_that_fails_is_told_and_ends_the_rest(recorder: Recorder, tmp_path: Path) -> None:
-    recorder.fails = "levanter-base"
-    result = run("levanter-cluster", "--context", str(tmp_path))
-    assert result.exit_code == 1
-    assert "could not build levanter-base" in result.stderr
-    assert recorder.orders == []

@@ -136,18 +136,6 @@ def test_before_the_first_build_nothing_is_current_and_nothing_can_be_promoted(l
     assert (image["current"], image["equal"], image["pools"][POOL]) == (None, None, None)
 
 
-def test_a_build_that_a_region_lacks_is_not_recorded(lab: Lab, tmp_path: Path) -> None:
-    arguments = lab.build(tmp_path, "partial")
-    body = json.loads((tmp_path / "partial-build.json").read_text())
-    url = f"http://{lab.registry}/v2/{lab.places[3]}/manifests/"
-    for name in (body["digest"], "latest"):
-        assert urllib3.request("DELETE", url + name, retries=False).status == 202
-    result = lab.run("record", *arguments)
-    assert result.exit_code == 2
-    assert f"{lab.places[3]}: does not have {body['digest']}" in result.stderr
-    assert lab.run("current", IMAGE).exit_code == 2
-
-
 def test_a_build_goes_from_the_record_to_a_pool_and_back(lab: Lab, tmp_path: Path) -> None:
     first, second, late = (lab.build(tmp_path, each, hours=at) for each, at in (("one", 0), ("two", 1), ("late", -1)))
     assert lab.json("record", *first)["outcome"] == "current"

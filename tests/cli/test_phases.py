@@ -88,9 +88,3 @@ def test_one_up_runs_both(full: Checkout) -> None:
     )
     assert re.search(r"^swap: 2 created, \d updated, 2 deleted, ", said, re.MULTILINE)
     assert not [entry for entry in full.json("cloud", "log")["entries"] if entry["status"] == 429]
-
-
-def test_then_there_is_nothing_left_to_do_or_to_order(full: Checkout) -> None:
-    document = full.json("up", "swap")
-    assert document["phases"] == {"needed": False, "order": [], "reasons": [], "exceeded": [], "held": []}
-    assert document["outcomes"] == []

@@ -53,14 +53,6 @@ def test_a_stack_file_at_fault_is_a_comment_too(checkout: Checkout, base: tuple[
     assert "us-west4-a" in result.stdout
 
 
-def test_an_unreadable_stack_file_is_a_comment_with_its_reason(checkout: Checkout) -> None:
-    checkout.path("ci").write_text("config: [\n")
-    result = checkout.run("preview", "ci", "--format", "markdown")
-    assert result.exit_code == 2
-    assert result.stdout.startswith("## ci: the preview failed\n")
-    assert "one valid YAML document" in result.stdout
-
-
 def test_a_file_that_is_no_preview_is_refused_by_name(checkout: Checkout, tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("hello")

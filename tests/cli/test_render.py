@@ -14,17 +14,15 @@ from rich.console import Console
 from infra.cli.render.console import say
 from infra.cli.render.progress import Progress
 from infra.model.catalogue import AcceleratorType, CapacityKind
-from infra.model.cluster_state import ClusterNow, NodesNow, SlicesNow
 from infra.model.fleet import CapacityRow
 from infra.model.plan import Diagnostic, Op, PhaseBegun, Status, Step, StepEnded, StepStarted
 from infra.operations.fleet.pools import PoolState
 from infra.operations.stacks.stack_words import pools_table, registries_line
 from infra.operations.stacks.state import without_services_own
-from infra.preview.cluster_lines import cluster_shown
 from infra.preview.plan_lines import Detail, describe
 from infra.preview.run_lines import drift, outcome
 from infra.preview.toned import Shown
-from infra.preview.words import ranges, short_type
+from infra.preview.words import ranges
 from tests.cli import plans
 
 if TYPE_CHECKING:
@@ -95,28 +93,6 @@ Capacity
 ci: 22 to create, 0 unchanged"""
 
 
-def test_a_warning_of_several_resources_is_one_line_with_their_number() -> None:
-    said = [
-        Diagnostic(
-            severity="warning", message="it is deprecated", urn=f"urn:pulumi:ci::p::gcp:tpu/v2Vm:V2Vm::tpu-{index}"
-        )
-        for index in range(3)
-    ]
-    other = Diagnostic(severity="warning", message="another")
-    for heard in (said, said[::-1]):
-        lines = _described(replace(plans.plan(), diagnostics=(*heard, other))).splitlines()
-        assert lines[:2] == ["warning: tpu-0 (tpu.V2Vm): it is deprecated (so for 2 more)", "warning: another"]
-
-
-def test_errors_and_warnings_with_all_name_each_resource() -> None:
-    urns = [f"urn:pulumi:ci::p::gcp:tpu/v2Vm:V2Vm::tpu-{index}" for index in range(2)]
-    for severity, detail in (("error", Detail.FOLDED), ("warning", Detail.EVERY)):
-        said = tuple(Diagnostic(severity=severity, message="no such zone", urn=urn) for urn in urns)
-        plan = replace(plans.plan(), diagnostics=said)
-        lines = [line.plain for line in describe(plan, 100, detail)]
-        assert lines[:2] == [f"{severity}: tpu-{index} (tpu.V2Vm): no such zone" for index in range(2)]
-
-
 def test_a_plan_names_every_vm_that_goes_and_says_why() -> None:
     assert _described(plans.MIXED) == MIXED
 
@@ -148,14 +124,6 @@ def test_what_the_plan_has_told_is_not_told_again() -> None:
     assert written.getvalue() == "new\n"
 
 
-def test_a_long_value_is_told_by_its_length() -> None:
-    step = plans.vm(Op.UPDATE, "a", "us-west4-a", 0, diff={"metadata.x": plans.changed("a" * 900, "b" * 901)})
-    line = next(line for line in _described(plans.plan(step)).splitlines() if "metadata.x" in line)
-    assert "(900 characters)" in line
-    assert "(901 characters)" in line
-    assert len(line) < 140
-
-
 @settings(deadline=None)
 @given(st.sets(st.tuples(st.sampled_from(["a", "a-1", "b"]), st.integers(0, 40))))
 def test_ranges_hold_exactly_the_names(indexed: set[tuple[str, int]]) -> None:
@@ -168,13 +136,6 @@ def test_ranges_hold_exactly_the_names(indexed: set[tuple[str, int]]) -> None:
     shown = ranges(names)
     assert set().union(*map(spread, shown)) == names
     assert sum(len(spread(each)) for each in shown) == len(names)
-
-
-def test_type_tokens_are_said_in_short() -> None:
-    assert short_type("gcp:tpu/v2Vm:V2Vm") == "tpu.V2Vm"
-    assert short_type("pulumi:pulumi:Stack") == "stack"
-    assert short_type("pulumi:providers:gcp") == "providers.gcp"
-    assert short_type("tidepool:pools:RunnerPool") == "pools.RunnerPool"
 
 
 def test_a_partly_failed_run_says_what_became_of_every_pool() -> None:
@@ -231,43 +192,6 @@ all pools                                   5      8     32"""
 
 def test_the_pools_table_fits_80_columns() -> None:
     assert _printed([pools_table(POOLS)]) == TABLE
-
-
-def test_the_clusters_nodes_fit_80_columns_with_what_is_amiss_below() -> None:
-    slices = NodesNow(
-        name="v4-32-flex-start",
-        zones=("us-central2-b",),
-        kind="v4-32",
-        pools={"RUNNING": 5, "ERROR": 1},
-        least=4,
-        most=24,
-        there=8,
-        ready=7,
-        slices=SlicesNow(least=1, most=6, standing=1, free=None),
-    )
-    system = NodesNow(
-        name="system",
-        zones=("us-central2-b", "us-central2-c"),
-        kind="n2-standard-8",
-        pools={"RUNNING": 1},
-        least=2,
-        most=2,
-        there=2,
-        ready=2,
-    )
-    written = StringIO()
-    cluster = ClusterNow(name="train", region="us-central2", state="RUNNING", rows=(slices, system))
-    say(Console(file=written, width=80, highlight=False, markup=False), *cluster_shown(cluster))
-    assert written.getvalue().splitlines() == CLUSTER.splitlines()
-
-
-CLUSTER = """
-cluster train in us-central2: RUNNING
-nodes           zone  type           declared  standing  free  ready  node pools
-v4-32-flex-sta  b     v4-32               1-6         1     ?    7/8  1 ERROR,
-rt                                                                    5 RUNNING
-system          b, c  n2-standard-8         2         -     -    2/2  1 RUNNING
-  v4-32-flex-start us-central2-b: 1 node pool is ERROR; `up --refresh` asks for its nodes again"""
 
 
 def test_the_registries_are_told_by_region() -> None:

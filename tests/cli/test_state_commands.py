@@ -5,8 +5,6 @@ The tests of this module run in order on one fleet, and each leaves it as it fou
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from infra.fleet.google import Api, clients
@@ -100,38 +98,6 @@ def test_forget_asks_about_a_vm_that_runs_a_job_and_up_adopts_it_again(fleet: Ch
     fleet.ok("cloud", "job", "end", str(job["id"]))
 
 
-def test_what_wrote_the_state_alone_stands_in_the_history_without_an_edit(fleet: Checkout) -> None:
-    """An edit that nobody applied yet is the next up's, and no adopt's or forget's."""
-    good = fleet.text("ci")
-    fleet.edit("ci", "        us-west4-a: 2\n", "        us-west4-a: 3\n")
-    before = fleet.json("history", "ci")["entries"]
-    fleet.ok("forget", "ci", V4)
-    fleet.ok("adopt", "ci")
-    fleet.ok("adopt", "ci")
-    adopted, forgot, *rest = fleet.json("history", "ci")["entries"]
-    assert rest == before, "an adopt that finds nothing leaves no entry"
-    assert [(each["verb"], each["result"], each["edit"]) for each in (adopted, forgot)] == [
-        ("adopt", "done", []),
-        ("forget", "done", []),
-    ]
-    for entry, op in ((adopted, "adopt"), (forgot, "retain")):
-        assert (op, V4, "done") in {(each["op"], each["name"], each["status"]) for each in entry["changes"]}
-        assert (entry["by"], entry["commit"], entry["stack_file"]) == (rest[0]["by"], rest[0]["commit"], None)
-        assert entry["began"] <= entry["ended"]
-    said = fleet.ok("history", "ci", "--most", "2").stdout
-    assert "  forget: the state let go of 1 resource, which the cloud keeps in " in said
-    assert "  adopt: 1 adopted in " in said
-    assert [each["key"] for each in fleet.json("diff", "ci")["keys"]] == ["pools[tpu-ci].zones.us-west4-a"]
-    refused = fleet.run("diff", "ci", forgot["id"])
-    assert refused.exit_code == 2
-    assert "changed the state alone and applied no stack file; compare an up or a destroy" in refused.stderr
-    fleet.ok("up", "ci")
-    grown = fleet.json("history", "ci", "--most", "1")["entries"][0]
-    assert grown["edit"] == ["pools[tpu-ci].zones.us-west4-a = 2 -> 3"]
-    fleet.path("ci").write_text(good)
-    fleet.ok("up", "ci", "--no-drain")
-
-
 def test_a_vm_of_others_is_taken_over_only_where_a_person_names_it(fleet: Checkout) -> None:
     fleet.ok("forget", "ci", VM)
     with clients(PROJECT, url(fleet)) as google:
@@ -151,37 +117,4 @@ def test_a_vm_of_others_is_taken_over_only_where_a_person_names_it(fleet: Checko
 # What another name means
 
 
-def test_what_keeps_the_vms_of_a_renamed_pool_makes_no_vm_anew(fleet: Checkout) -> None:
-    good = fleet.text("ci")
-    fleet.edit("ci", "- name: tpu-v4\n", "- name: tpu-v4\n      label: tpu-four\n")
-    document = json.loads(fleet.run("preview", "ci", "--json").stdout)
-    fleet.path("ci").write_text(good)
-    assert {op for op, _ in changed(document)} == {"update"}
-    assert "tpu.V2Vm" not in {step["type"] for step in document["steps"] if step["op"] != "same"}
-
-
 # The whole of it
-
-
-def test_reset_asks_and_empties_the_local_cloud_with_its_state(fleet: Checkout) -> None:
-    assert fleet.run("cloud", "reset").exit_code == 2
-    assert fleet.json("cloud", "status")["running"]
-    assert fleet.json("cloud", "reset", "--yes") == {"reset": True, "left": [], "exit": 0}
-    assert not fleet.json("cloud", "status")["running"]
-    assert fleet.json("cloud", "reset", "--yes")["reset"] is False
-    assert set(fleet.json("preview", "ci")["summary"].items()) >= {("same", 0), ("update", 0), ("delete", 0)}
-
-
-def test_a_vm_that_was_deleted_by_hand_is_created_again_where_an_edit_would_change_it(fleet: Checkout) -> None:
-    with clients(PROJECT, url(fleet)) as google:
-        nodes = google.api(Api.TPU).projects().locations().nodes()
-        nodes.delete(name=f"{NODES}/{VM}").execute()
-    fleet.ok("cloud", "clock", "--advance", "10m")
-    fleet.edit("ci", "  tidepool:owner: marin\n", "  tidepool:owner: others\n")
-    shown = fleet.run("preview", "ci", "--json")
-    assert f"1 VM ({VM}) in the state, but deleted in the cloud" in shown.stderr
-    assert {op for op, name in changed(json.loads(shown.stdout)) if name == VM} == {"create"}
-    run = fleet.json("up", "ci")
-    assert run["exit"] == 0
-    assert ("create", VM) in changed(run)
-    assert changed(fleet.json("preview", "ci")) == set()

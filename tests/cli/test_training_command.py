@@ -67,21 +67,6 @@ def submit(training: Checkout, name: str, slices: int) -> None:
     training.ok("jobs", "submit", *words, "--", "true")
 
 
-def test_an_apply_that_failed_is_in_the_status_until_one_is_done(training: Checkout) -> None:
-    good = training.text("training")
-    training.edit(
-        "training", "- name: pretraining", "- name: pretraining\n        account: no-one@my-lab.iam.gserviceaccount.com"
-    )
-    assert training.run("up", "training").exit_code == 1
-    (found,) = training.json("status", "training")["stacks"]
-    assert found["healthy"] is False
-    assert "failed at pretraining-trainer" in found["findings"][-1]["reason"]
-    training.path("training").write_text(good)
-    training.ok("up", "training")
-    (found,) = training.json("status", "training")["stacks"]
-    assert found["findings"] == []
-
-
 def test_why_explains_a_queue_of_the_stacks_cluster_and_needs_no_kubeconfig(
     training: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,30 +11,9 @@ from tests.cli.conftest import Checkout
 from tests.synthetic_lab import lend
 
 
-@pytest.fixture
-def mistaken(tmp_path: Path) -> Checkout:
-    """Two mistakes in ci, one in nightly."""
-    checkout = Checkout(lend(tmp_path))
-    checkout.edit("ci", "accelerator: v5litepod-4", "accelerator: v5litepod-5")
-    checkout.edit("ci", "tidepool:owner:", "tidepool:ownr:")
-    checkout.edit("nightly", "trust: fork", "trust: forc")
-    return checkout
-
-
 def test_right_files_are_said_to_be_right(checkout: Checkout) -> None:
     assert checkout.ok("validate").stdout == "ci, nightly, training: valid\n"
     assert checkout.json("validate", "nightly") == {"stacks": ["nightly"], "problems": [], "unchecked": {}, "exit": 0}
-
-
-def test_a_program_gets_each_problem_once(mistaken: Checkout) -> None:
-    refused = mistaken.run("validate", "ci", "stacks/Pulumi.ci.yaml", "--json")
-    found = json.loads(refused.stdout)
-    assert refused.exit_code == found["exit"] == 2
-    assert found["stacks"] == ["ci"]
-    subjects = [each["subject"] for each in found["problems"]]
-    assert len(set(subjects)) == len(subjects)
-    assert all(each["rule"] and each["fix"] for each in found["problems"])
-    assert not any("nightly" in each for each in subjects)
 
 
 UNREAD = "2 stacks not checked: nightly, training (they read ci)"

@@ -98,16 +98,6 @@ def test_what_was_reviewed_is_kept_and_found_by_the_tree_of_head_and_base() -> N
     assert finding["env"]["ARTIFACT"] == "reviewed-plan-"
 
 
-@EACH
-def test_every_stack_has_its_turn_and_ci_the_first(name: str) -> None:
-    stacks = sorted(path.name.split(".")[1] for path in (the_lab() / "stacks").glob("Pulumi.*.yaml"))
-    loops = re.findall(r"for stack in ([a-z ]+); do", "".join(script(job) for job in jobs(name).values()))
-    assert loops
-    for loop in loops:
-        assert loop.split()[0] == "ci"
-        assert sorted(loop.split()) == stacks
-
-
 def test_a_drift_check_refreshes_without_writing() -> None:
     text = script(jobs(DRIFT)["look"])
     assert "tidepool preview" in text

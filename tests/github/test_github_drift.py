@@ -10,7 +10,7 @@ from infra.github import drift
 from infra.github.client import WORKFLOW_LOGIN, connect
 from infra.github.drift import PlanError, Told, drift_of
 from infra.preview.markup import code
-from tests.github.lab_repository import REPO, SHA, Lab
+from tests.github.lab_repository import REPO, Lab
 
 
 def step(name: str = "tpu-ci-0", *, op: str = "update", **diff: Any) -> dict[str, Any]:
@@ -53,19 +53,6 @@ def test_the_issue_closes_when_clean_and_is_reopened(lab: Lab) -> None:
     assert tell(lab) == Told("clean", first.number)
     assert tell(lab, step(labels=2)) == Told("reopened", first.number)
     assert issue(lab, first).state == "open"
-
-
-def test_a_stack_whose_name_begins_like_anothers_is_not_mistaken_for_it(lab: Lab) -> None:
-    longer = tell(lab, step(labels=2), stack="ci-two")
-    assert tell(lab, stack="ci") == Told("clean", None)
-    assert issue(lab, longer).state == "open"
-
-
-def test_it_is_found_past_the_first_pages(lab: Lab) -> None:
-    first = tell(lab, step(labels=2))
-    for index in range(120):
-        lab.control.open_pull(REPO, branch=f"b{index}", sha=SHA, labels=[drift.LABEL])
-    assert tell(lab, step(labels=3)) == Told("updated", first.number)
 
 
 def test_a_strangers_issue_with_our_marker_is_left_alone(lab: Lab) -> None:

@@ -36,14 +36,6 @@ def test_ours_are_exactly_those_and_others_stay(lab: Lab) -> None:
     assert lab.labels() == ["bug"]
 
 
-def test_a_label_that_people_painted_keeps_its_colour(lab: Lab) -> None:
-    repository = lab.repository()
-    repository.create_label("capacity-up", "123456")
-    put(lab, "capacity-up", "replaces-vms")
-    assert repository.get_label("capacity-up").color == "123456"
-    assert repository.get_label("replaces-vms").description == "VMs are deleted and made again"
-
-
 def test_a_label_that_somebody_takes_off_at_the_same_time_is_no_failure(lab: Lab) -> None:
     lab.repository().get_pull(lab.pull).add_to_labels("no-change")
     lab.control.fail("error", method="github.remove_issue_label", code=404, count=1)

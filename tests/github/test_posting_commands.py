@@ -116,21 +116,6 @@ def test_a_plan_that_the_cli_wrote_is_shown_and_outlasts_the_comment_without_one
     assert "1 to create" in body
 
 
-def test_every_stack_of_either_version_is_in_one_comment(desk: Desk) -> None:
-    desk.commit(stack(), name="nightly")
-    desk.commit(stack(one=(SMALL, 3)))
-    git(desk.root, "rm", "-q", "stacks/Pulumi.nightly.yaml")
-    git(desk.root, "commit", "-qm", "gone")
-    assert desk.write(code=1)["stacks"] == ["ci", "nightly"], "a file that goes holds the edit"
-    assert desk.write("ci")["stacks"] == ["ci"]
-
-
-def test_a_mistake_holds_the_edit_and_the_comment_is_written_all_the_same(desk: Desk) -> None:
-    desk.commit(stack(one=(SMALL, -1)))
-    desk.write(code=1)
-    assert "count" in json.loads(Path(desk.out).read_text())["markdown"].lower()
-
-
 def test_a_name_that_is_no_stacks_is_told_and_does_nothing(desk: Desk) -> None:
     desk.commit(stack(), name="@octo <b> `x`")
     desk.write(code=1)
@@ -179,11 +164,6 @@ def test_what_is_wrong_with_the_surroundings_is_said(desk: Desk, environ: dict[s
     assert result.exit_code in (1, 2)
     assert said in result.output
     assert "wrong-token" not in result.output
-
-
-def test_a_head_that_is_no_whole_commit_is_refused(desk: Desk) -> None:
-    for head in ("main", SHA[:12], f"{SHA}\n"):
-        assert desk.run("comment", "post", "--artifact", desk.out, "--head", head).exit_code == 2
 
 
 def test_drift_is_reported_and_closed(desk: Desk) -> None:

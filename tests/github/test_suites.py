@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.github import issues, sticky, suites
+from infra.github import sticky, suites
 from infra.github.client import PostingPlace
 from infra.github.sticky import LONGEST
 from infra.github.suites import LABELS, SuiteText
@@ -161,22 +161,3 @@ def test_a_commit_without_a_pull_request_has_a_status_of_each_suite(lab: Lab) ->
         ("tidepool/tpu (v6e-1)", "success"),
         ("tidepool/tpu (v6e-1)", "failure"),
     ]
-
-
-def test_one_kind_of_hardware_does_not_close_what_another_opened(lab: Lab) -> None:
-    place = lab.place()
-    first = suites.tell_main(place, TOLD)
-    assert suites.tell_main(place, replace(TOLD, hardware="v6e-4 --> x", failed=False)).outcome == "clean"
-    assert lab.repository().get_issue(first.number or 0).state == "open"
-
-
-def test_two_jobs_that_open_an_issue_at_once_leave_one_open(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, ours = lab.place(), issues._ours
-    first = suites.tell_main(place, TOLD)
-    early: list[list[Any]] = [[]]
-    # As a job that looked before the other had opened its issue.
-    monkeypatch.setattr(issues, "_ours", lambda *asked: early.pop() if early else ours(*asked))
-    second = suites.tell_main(place, TOLD)
-    states = [lab.repository().get_issue(each.number or 0).state for each in (first, second)]
-    assert second.outcome == "created"
-    assert states == ["closed", "open"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from infra.tools.files import write_whole
 
 
@@ -24,15 +22,6 @@ def test_who_writes_a_file_that_another_writes_too_takes_nothing_of_theirs(tmp_p
 
     write_whole(path, Met("ours"))
     assert path.read_text() == "ours"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_write_that_fails_leaves_what_stood_and_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "record.json"
-    write_whole(path, "before")
-    with pytest.raises(UnicodeEncodeError):
-        write_whole(path, "\ud800")
-    assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -86,12 +86,6 @@ def test_a_command_that_fails_gives_the_lease_back(session: Any, records: Record
         pass
 
 
-def test_a_lease_that_cannot_be_understood_holds_nobody_back(session: Any, records: Records) -> None:
-    records.update(bucket_names.lease_object("ci"), lambda _: {"holder": "x", "until": "soon"})
-    with leased(CONFIG, session, LeaseKind.UP, patience=0):
-        pass
-
-
 def test_a_command_of_this_home_that_was_killed_is_succeeded_at_once(
     session: Any, records: Records, tmp_path: Path
 ) -> None:

@@ -24,8 +24,7 @@ from infra.model.stack import load_stack
 from infra.model.stood import StoodDay
 from infra.model.usage import month_cost, vm_cost
 from infra.operations import money
-from infra.operations.errors import Refusal
-from infra.operations.money import cost, declared_cost, run_usages, stood, unmeasured, worst_cost
+from infra.operations.money import declared_cost, run_usages, stood, unmeasured, worst_cost
 from tests.model.clustered import CLUSTER, clustered
 from tests.model.given import parse, pool, stack_text
 from tests.synthetic_lab import the_lab
@@ -155,12 +154,6 @@ def test_what_is_ahead_is_known_as_far_as_it_is_declared_with_a_worst_case(
 ) -> None:
     end = NOW + timedelta(hours=252)
     assert (str(declared_cost(config, NOW, end)), str(worst_cost(config, NOW, end))) == (declared, worst)
-
-
-@pytest.mark.parametrize("month", ["9999-12", "2026-13", "november"])
-def test_what_is_no_month_is_refused(month: str) -> None:
-    with pytest.raises(Refusal, match="is not a month"):
-        cost("nightly", month)
 
 
 def _fleets(monkeypatch: pytest.MonkeyPatch, statuses: dict[str, int]) -> None:

@@ -51,13 +51,6 @@ def test_operators_are_not_waited_for_in_a_cluster_that_runs_nothing(cloud: Test
         _plan(EngineName.PULUMI, cloud.url)
 
 
-def test_an_api_server_of_another_cluster_does_not_help(cloud: TestCloud) -> None:
-    told = KubernetesControl(cloud.url)
-    told.tell_control_plane("127.0.0.1:1", "Q0E=", cluster="projects/lab/locations/us-central2/clusters/another")
-    with pytest.raises(Refusal, match="--kube"):
-        _plan(EngineName.PULUMI, cloud.url)
-
-
 @pytest.mark.parametrize(
     ("engine", "local", "more"),
     [

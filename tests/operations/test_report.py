@@ -11,18 +11,16 @@ import pytest
 
 from infra.model.dollars import Dollars
 from infra.model.errors import ConfigError, OutsideError, Problem
-from infra.model.fleet import capacity
 from infra.operations.errors import Failure, Refusal
-from infra.operations.fleet.pools import PoolState
 from infra.operations.report.estate import Estate, asked
 from infra.operations.report.site import drawn, sections, write_site
 from infra.pages import charts
 from infra.pages.kit import Block, Cards, Drawing, Folded, Lack, Said, Section, Table, Words
 from tests.model.clustered import CLUSTER, clustered
-from tests.model.given import parse, pool, stack_text
-from tests.operations.estates import NIGHT, estate, month, nothing
+from tests.operations.estates import estate, month, nothing
 from tests.pages.html_seen import Seen, assert_sound
 
+GOLDEN = Path(__file__).parent / "report.txt"
 PARTS = (
     "overview", "risks", "capacity", "limits", "calendar", "status", "queues", "workflows", "images", "results",
     "money", "changes",
@@ -74,60 +72,6 @@ def test_equal_estates_make_equal_bytes(shown: str) -> None:
     assert drawn(again, sections(again)) == shown
 
 
-def test_capacity_tells_each_zone_with_what_stands_of_what_is_declared() -> None:
-    found = section(estate(), "capacity")
-    assert found.says == "4 of 8 chips stand, in 1 zone of 1 region."
-    assert rows(found) == [("us-west4", "us-west4-a", "ci", "tpu-ci", "v5litepod-4", "2", "8", "1 READY, 1 MISSING")]
-    assert drawing(found).told == "us-west4-a v5e: 4 of 8 chips stand."
-
-
-@pytest.mark.parametrize(("windows", "told"), [("[]", "none declared"), (f"[{NIGHT}]", "none outside windows")])
-def test_a_pool_that_has_no_vm_speaks_of_windows_only_where_it_has_one(windows: str, told: str) -> None:
-    config = parse(stack_text(pools=pool(name="tpu-ci", zones="{us-west4-a: 0}", windows=windows)))
-    (row,) = capacity(config)
-    found = section(estate(stacks={"ci": config}, pools={"ci": (PoolState(row=row, states={}),)}), "capacity")
-    assert rows(found)[0][-1] == told
-
-
-def test_limits_tell_what_is_free_also_where_nobody_draws_and_count_windows() -> None:
-    found = section(estate(), "limits")
-    assert [row[:5] for row in rows(found)] == [
-        ("us-west4-a", "v5e preemptible quota", "16", "64", "48"),
-        ("us-east1-d", "v6e preemptible quota", "0", "16", "16"),
-    ]
-    assert found.says == "64 of 80 chips of all limits are free; no limit is passed."
-
-
-def test_the_calendar_tells_windows_one_by_one() -> None:
-    found = section(estate(), "calendar")
-    assert len(rows(found)) == 8, "a night that began the day before, and seven"
-    assert rows(found)[1][:4] == ("2026-11-23 22:00", "2026-11-24 02:00", "ci/tpu-ci", "night")
-
-
-def test_queues_tell_who_waits_and_jobs_that_no_pool_takes() -> None:
-    found = section(estate(), "queues")
-    assert found.says == "3 jobs wait for a runner."
-    assert rows(found) == [
-        ("ci", "tpu-ci", "2", "12 min"),
-        ("lab/monorepo", "later", "tpu-v9", "1", "no pool has tpu-v9"),
-    ]
-
-
-def test_workflows_tell_their_pools_and_their_longest_wait() -> None:
-    ((repository, job, where, events, limit, wait),) = rows(section(estate(), "workflows"))
-    assert (repository, job, where, events) == ("lab/monorepo", "tests.yaml tpu", "tpu-ci", "push, pull_request")
-    assert (limit, wait) == ("15 min", "15 min")
-
-
-def test_money_tells_months_with_their_budget() -> None:
-    found = section(estate(), "money")
-    assert rows(found)[:2] == [
-        ("ci", "2026-10", "$12.50", "-", "-", "$30.00", "within budget"),
-        ("ci", "2026-11", "$12.50", "$40.00", "-", "$30.00", "over budget"),
-    ]
-    assert drawing(found).told == "ci 2026-10: $12.50; ci 2026-11: $12.50 of $40.00."
-
-
 def test_money_that_is_not_known_is_a_question_mark_without_a_verdict() -> None:
     known = month("2026-11", forecast=Decimal(20))
     gap = Dollars.missing("how long slices of cluster train existed")
@@ -135,26 +79,6 @@ def test_money_that_is_not_known_is_a_question_mark_without_a_verdict() -> None:
     found = section(estate(money={"ci": (replace(known, total=total, forecast=known.expected + gap),)}), "money")
     assert rows(found)[0] == ("ci", "2026-11", "$12.50 + ?", "$20.00 + ?", "-", "$30.00", "unknown")
     assert found.says == "$12.50 + ? spent this month by list prices of 2026-08, without disks, traffic and discounts."
-
-
-def test_risks_gather_what_others_find_and_tell_the_worst_first() -> None:
-    found = rows(section(estate(), "risks"))
-    assert found[0][:3] == (
-        "does not serve",
-        "ci",
-        "tpu-ci-us-west4-a-1  not there: it is declared and does not exist (since 06:00, 0 s)",
-    )
-    assert found[0][3] == "`./tidepool why tpu-ci-us-west4-a-1`"
-    assert {row[0] for row in found[1:]} == {"look at it"}
-    assert any("tpu-v9" in row[2] for row in found)
-
-
-def test_changes_tell_the_newest_first_with_its_edit() -> None:
-    failed, first = rows(section(estate(), "changes"))
-    assert failed[1:] == (
-        "ci", "ada", "`0123456789`", "up failed: 1 created", "pools[tpu-ci].zones.us-west4-a = 1 -> 2",
-    )  # fmt: skip
-    assert first[-1] == "no earlier file"
 
 
 def test_what_does_not_answer_is_a_sentence_with_a_command_and_never_an_empty_box(
@@ -215,3 +139,15 @@ def test_a_page_that_somebody_wrote_is_left_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="a page that Tidepool did not write; name another folder"):
         write_site(tmp_path)
     assert theirs.read_text() == "<!doctype html><title>ours</title>"
+
+
+def test_what_every_section_says_of_an_estate_is_what_was_read_last(update_goldens: bool) -> None:
+    """Its sentence, its tables, and what its drawings are in words."""
+    lines = []
+    for each in sections(estate()):
+        lines += ["", f"# {each.id}: {text(each.says)}", *(" | ".join(row) for row in rows(each))]
+        lines += [block.told for block in each.blocks if isinstance(block, Drawing)]
+    shown = "\n".join(lines).strip() + "\n"
+    if update_goldens:
+        GOLDEN.write_text(shown, encoding="utf-8")
+    assert shown == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"

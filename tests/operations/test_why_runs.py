@@ -33,11 +33,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], find.Asked]:
     return asking
 
 
-def test_a_stack_that_does_not_answer_hides_no_run_of_another(asked: Callable[[Any], find.Asked]) -> None:
-    found = SimpleNamespace(stack="nightly")
-    assert answer._run(Subject(Named.RUN, "7", ("ci", "nightly")), asked(found)) is found
-
-
 def test_a_run_that_is_not_found_says_whose_records_do_not_answer(asked: Callable[[Any], find.Asked]) -> None:
     with pytest.raises(Failure, match=r"no record of a run 7 .*; records of runs of ci: .*denied"):
         answer._run(Subject(Named.RUN, "7", ("ci", "nightly")), asked(None))

@@ -13,7 +13,7 @@ import pytest
 from infra.fleet.google import GoogleError
 from infra.jobs.kube import Kube
 from infra.jobs.work import QueueSeen, WorkSeen
-from infra.operations.errors import Failure, Refusal
+from infra.operations.errors import Failure
 from infra.operations.stacks import work
 from infra.operations.stacks.work import WorkStanding, work_standing
 from infra.operations.stacks.work_words import work_shown
@@ -144,15 +144,6 @@ def test_a_queue_that_kueue_does_not_serve_says_that_it_admits_nothing(at: At, c
     assert headed(why("cpu")) is Tone.PROBLEM
     del cluster.objects["/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cpu"]
     assert lines(why("cpu"))[1] == "  the cluster does not have it; `./tidepool up training` makes it"
-
-
-def test_several_stacks_with_one_name_ask_for_the_stack(at: At, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = work_lab().config
-    monkeypatch.setattr(
-        work, "readable_configs", lambda _: [config, config.model_copy(update={"stack": "training-east"})]
-    )
-    with pytest.raises(Refusal, match="say --stack with one of training, training-east"):
-        work_standing("math")
 
 
 def test_a_cluster_that_is_not_there_yet_is_told(at: At, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,7 @@ from infra.pages.badge import badge
 from infra.pages.health import results_page
 from infra.results.board import Sample, board
 from infra.results.suite_run import Outcome
-from tests.pages.html_seen import Seen, assert_sound
-from tests.pages.sample_legs import leg_runs
+from tests.pages.html_seen import Seen
 from tests.pages.sample_results import NOW, QUARANTINE, sample_runs
 from tests.results.result_runs import ended, made
 
@@ -60,21 +59,3 @@ def test_a_badge_has_a_title_and_escapes_its_words() -> None:
     assert "<title>a&lt;b: failing</title>" in svg
     assert 'role="img"' in svg
     assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
-
-
-def test_a_suite_with_legs_is_one_section_with_each_leg_and_what_is_found_of_any(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(charts, "both", lambda draw, key: key)
-    legs = board(leg_runs(), (), NOW)
-    tpu = next(each for each in legs.suites if each.suite == "levanter-tpu-tests")
-    assert (len(tpu.legs), tpu.ended) == (12, "failed")
-    assert [(each.run.hardware, finding.kind.value) for each, finding in tpu.findings] == [
-        ("v4-8", "broken"),
-        ("v5p-8", "slower"),
-    ]
-    shown = results_page(legs)
-    assert_sound(Seen(shown))
-    assert shown.count("1 of 12 legs failed") == 2, "on its card and in its section"
-    assert "tests.kernels.test_flash.test_backward (v4-8, jax 0.8.0)" in shown
-    assert "Duration of v5p-8, jax 0.7.2, with what is usual" in shown

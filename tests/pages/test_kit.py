@@ -68,13 +68,3 @@ def test_what_stands_between_backticks_is_code_and_one_backtick_alone_is_none() 
 def test_a_tone_is_said_by_a_shape_too() -> None:
     shown = page("t", "", [Section(id="a", title="A", says=Said("2 MISSING", "bad"))])
     assert '<span class="said bad">✕ 2 MISSING</span>' in shown
-
-
-def test_a_table_that_has_no_room_on_a_telephone_is_stacked_there() -> None:
-    long = "a text that is much longer than a column of a telephone"
-    stacked = {
-        (columns, text): 'class="sortable stacked"' in page("t", "", [Section(id="a", title="A", blocks=(
-            Table(caption="c", head=("h",) * columns, rows=((text,) * columns,)),))])
-        for columns in (2, 3, 4) for text in ("short", long)
-    }  # fmt: skip
-    assert [each for each, is_so in stacked.items() if is_so] == [(3, long), (4, "short"), (4, long)]

@@ -283,16 +283,6 @@ def test_limits_of_another_stack_have_a_line_where_this_one_draws_on_them() -> N
     assert lines("their-lab", TWO) == ["all pools"], "another project"
 
 
-def test_a_slice_of_one_chip_or_host_is_spelled_in_the_singular() -> None:
-    def spelled(accelerator: str, zone: str) -> str:
-        text = stack_text(pools=pool(accelerator=accelerator, zones=f"{{{zone}: 1}}"))
-        return meaning(stack_text(pools="[]\n"), text).pools[0].spelled
-
-    assert spelled("v5litepod-1", "us-west4-a") == "v5litepod-1 is 1 chip on 1 host"
-    assert spelled("v5litepod-4", "us-west4-a") == "v5litepod-4 is 4 chips on 1 host"
-    assert spelled("v5litepod-16", "us-west4-a") == "v5litepod-16 is 16 chips on 4 hosts"
-
-
 def test_a_pool_that_goes_is_counted_by_what_it_was_priced_as() -> None:
     found = meaning(stack_text(pools=TWO), stack_text(pools=pool(zones="{us-west4-a: 0}"))).money
     assert (found.estimated, found.sunk, found.unpriced) == (("other",), (), ())

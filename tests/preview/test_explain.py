@@ -132,17 +132,6 @@ def test_who_may_apply_without_a_key_is_told_when_it_widens() -> None:
     assert "apply from apply; before, none" in said(meaning(None, before))
 
 
-def test_a_quota_has_its_line_and_what_remains() -> None:
-    quota = "- {project: my-lab, zone: us-west4-a, generation: v5e, chips: 16, kind: preemptible}\n"
-    before, after = (
-        stack_text(pools=pool(), quotas=quota),
-        stack_text(pools=pool(zones="{us-west4-a: 3}"), quotas=quota),
-    )
-    line = next(line for line in meaning(before, after).ledger if line.limited)
-    assert str(line) == "us-west4-a v5e preemptible quota: 4 -> 12 of 16 chips"
-    assert line.remaining == 4
-
-
 def test_chips_of_a_sibling_stack_count_on_the_same_quota() -> None:
     quota = "- {project: my-lab, zone: us-west4-a, generation: v5e, chips: 16, kind: preemptible}\n"
     theirs = (sibling(pools=pool(name="theirs")),)
@@ -178,14 +167,6 @@ def test_what_has_no_price_is_listed_and_never_counted_as_nothing() -> None:
     assert re.search(r"new us-central1-c +\$0\.00 +\?", printed)
 
 
-def test_totals_stand_by_kind_of_capacity() -> None:
-    edit = meaning(stack_text(pools=pool()), stack_text(pools=pool(capacity="on-demand")))
-    kinds = {
-        kind: (float(each.before.hour.known), float(each.after.hour.known)) for kind, each in edit.money.by_kind.items()
-    }
-    assert kinds == {"spot": (1.92, 0.0), "on-demand": (0.0, 4.8)}
-
-
 # Findings and files with mistakes
 
 
@@ -212,18 +193,6 @@ def test_a_mistake_is_a_finding_and_does_not_look_like_the_loss_of_anything(befo
 def test_the_right_edit_beside_a_mistake_is_still_told() -> None:
     both = edited("us-west4-a: 2", "us-west4-a: 3", edited("accelerator: v6e-8", "accelerator: v6e-9"))
     assert "tpu-ci in us-west4-a, v5litepod-4, preemptible: 2 -> 3 VMs" in told(meaning(CI, both))
-
-
-def test_a_new_stack_full_of_mistakes_is_told_as_far_as_it_goes() -> None:
-    broken = edited("  gcp:project: hai-gcp-models\n", "", edited("tidepool:owner: marin", "tidepool:owner: A Lab"))
-    edit = meaning(None, edited("trust: member", "trust: everybody", broken))
-    assert edit.stops
-    said = told(edit)
-    assert "project is required" in said
-    assert '"A Lab"' in said
-    assert " ".join(said.split()).count('"everybody": not a kind of trust. Fix: one of fork') == broken.count(
-        "trust: member"
-    )
 
 
 # Forms

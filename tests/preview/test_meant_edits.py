@@ -107,21 +107,6 @@ def test_the_budget_is_about_the_worst_case(after: str, reason: str) -> None:
     assert found.money.to_json()["worst"]["after"]["usdPerMonth"] is not None
 
 
-def test_a_window_that_is_over_is_a_warning() -> None:
-    text = windowed(1, more=", until: 2026-11-19")
-    (finding,) = [each for each in meaning(text, text).findings if each.rule == "window-ended"]
-    assert (finding.level.value, finding.subject) == ("warn", "pools[tpu-ci].windows[w]")
-    assert finding.reason.startswith("it ended on 2026-11-19")
-    still = windowed(1, more=", until: 2026-11-20")
-    assert not [each for each in meaning(still, still).findings if each.rule == "window-ended"]
-
-
-def test_a_new_pool_or_stack_that_is_small_needs_no_word_and_a_large_one_does() -> None:
-    assert not stopped(meaning(None, grown(64)))
-    assert stopped(meaning(None, grown(65))) == [("growth", "chips")]
-    assert stopped(meaning(grown(0), grown(65))) == [("growth", "chips")]
-
-
 def test_a_word_in_the_pull_request_lets_growth_pass_and_is_told() -> None:
     found = meaning(grown(2), grown(2000, exceptions=accepted("growth", "chips")))
     assert not stopped(found)
@@ -141,11 +126,6 @@ def test_a_word_that_is_over_is_only_a_warning_and_covers_no_second_growth() -> 
 def test_a_repository_of_a_stranger_is_held() -> None:
     found = meaning(stack_text(pools=SERVING), stack_text(pools=SERVING.replace("]", ", evil/repo]")))
     assert stopped(found) == [("foreign-repository", "pools[tpu-ci].serves evil/repo")]
-
-
-@pytest.mark.parametrize("more", ["my-lab/other", "My-Lab/CODE2"])
-def test_another_repository_of_a_known_owner_is_no_strangers(more: str) -> None:
-    assert not stopped(meaning(stack_text(pools=SERVING), stack_text(pools=SERVING.replace("]", f", {more}]"))))
 
 
 def test_two_files_of_one_edit_do_not_make_a_stranger_known_to_each_other() -> None:

@@ -8,7 +8,7 @@ from infra.model.plan import Op, Step
 from infra.preview.meaning import RiskKind
 from infra.preview.sentences import apply_line
 from infra.preview.words import by_name
-from tests.model.given import pool, stack_text
+from tests.model.given import stack_text
 from tests.preview.two_versions import heading, meaning, told
 
 CLUSTER = """\
@@ -53,15 +53,6 @@ def test_larger_buffer_says_what_stands_always_and_changes_no_maximum() -> None:
     assert [each.key for each in found.keys] == ["slices[v4-32-spot us-central2-b].buffer"]
 
 
-def test_a_protected_cluster_that_leaves_the_file_is_told_and_no_order_promises_it() -> None:
-    found = meaning(slices("number: 1"), stack_text(pools="[]\n", quotas=QUOTA))
-    (risk,) = [each for each in found.risks if each.kind is RiskKind.PROTECTION]
-    assert risk.says == "cluster train is protected and leaves the file: what it holds would be lost"
-    (refused,) = [each for each in found.risks if each.kind is RiskKind.UNAPPLIABLE]
-    assert refused.says.endswith("put it back, or set its deletion_protection: false and `up` first")
-    assert apply_line(found) == "no `./tidepool up ci` can apply this, because of cluster train."
-
-
 def test_slices_of_one_host_that_go_are_told_by_the_one_pool_that_they_are_nodes_of() -> None:
     found = meaning(slices("number: 3", "v4-8"), slices("number: 1", "v4-8"))
     (risk,) = [each for each in found.risks if each.kind is RiskKind.DELETE]
@@ -83,25 +74,6 @@ def test_no_edit_that_ends_pods_or_restarts_nodes_promises_that_no_job_is_interr
     for before, after in ((three, slices("number: 1")), (one_host, slices("number: 1", "v4-8")), (three, cluster)):
         assert "no running job is interrupted" not in apply_line(meaning(before, after))
     assert apply_line(meaning(slices("number: 1"), three)).endswith("; no running job is interrupted.")
-
-
-def test_vms_and_slices_are_counted_apart() -> None:
-    entry = "- {accelerator: v4-32, zone: us-central2-b, capacity: spot, number: 2}\n"
-    both = stack_text(pools=pool(), cluster=CLUSTER, slices=entry, quotas=QUOTA)
-    assert heading(meaning(both, both.replace("number: 2", "number: 3"))).startswith("ci: +1 slice, +16 chips, ")
-
-
-def test_what_a_cluster_costs_beside_its_chips_is_named_and_in_no_sum() -> None:
-    batch = "[{name: batch, machine_type: n2-standard-16, zones: [us-central2-b], maximum: 40, spot: true}]"
-    text = slices("number: 1").replace("name: train", f"name: train\n    cpu_pools: {batch}")
-    found = meaning(text, text.replace("number: 1", "number: 2"))
-    assert found.money.not_counted == (
-        "the cluster's fee",
-        "1 x n2-standard-8 (system, always)",
-        "0 to 40 x n2-standard-16 (batch, spot)",
-        "its disks and traffic",
-    )
-    assert "not counted: the cluster's fee, 1 x n2-standard-8 (system, always), " in told(found, width=200)
 
 
 def test_quotas_of_queues_are_told_by_the_names_of_flavor_and_resource() -> None:

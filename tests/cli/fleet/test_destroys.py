@@ -131,19 +131,3 @@ def test_a_manifest_that_cannot_be_read_cuts_off_no_job_unasked_and_stops_no_sta
     assert "--no-drain" in refused.output
     assert (stood["healthy"], stood["unapplied"]) == (None, None)
     assert stood["problems"]
-
-
-def test_a_mistake_in_another_stack_file_keeps_no_fleet_from_being_destroyed(
-    fleet: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fleet.path("nightly").write_text("config: [\n")
-    at_the_wait: list[int] = []
-
-    def waits(*_: object) -> tuple[VmStanding, ...]:
-        at_the_wait.append(standing(fleet))
-        return ()
-
-    monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", waits)
-    fleet.ok("destroy", "lone", "--exclude-protected", "--yes")
-    assert at_the_wait == [3], "jobs are waited for while everything stands"
-    assert standing(fleet) == 0

@@ -6,7 +6,6 @@ from typing import NoReturn
 
 import pytest
 
-from bench.cloud.github.control import GitHubControl
 from infra.fleet.draining import DrainState, VmStanding
 from tests.cli.conftest import Checkout
 
@@ -14,25 +13,10 @@ REPOSITORY = "marin-community/marin"
 
 
 @pytest.fixture(scope="module")
-def github(standing: Checkout) -> GitHubControl:
-    return GitHubControl(standing.json("cloud", "status")["url"])
-
-
-@pytest.fixture(scope="module")
 def standing(upped: Checkout) -> Checkout:
     """The ci stack, made, whose guests come up when somebody looks, in minutes of the cloud's clock."""
     upped.ok("cloud", "clock", "--advance", "2m")
     return upped
-
-
-def test_what_goes_to_a_file_has_no_colour_and_json_has_it_all(standing: Checkout, github: GitHubControl) -> None:
-    for _ in range(2):
-        github.queue_job(REPOSITORY, ["TPU", "tpu-v4"])
-    assert "\x1b[" not in standing.ok("status", "ci").output
-    (found,) = standing.json("status", "ci")["stacks"]
-    queues = {pool["pool"]: (pool["busy"], pool["queue"]["waiting"]) for pool in found["pools"]}
-    assert (queues["tpu-v4"], queues["tpu-v5p"]) == ((1, 1), (0, 0)), "one is taken, and the other waits"
-    assert (found["healthy"], found["sweep"], found["next"]) == (True, None, [])
 
 
 V4 = "tpu-v4-us-central2-b-0"
@@ -65,32 +49,6 @@ def test_once_its_job_is_over_a_drained_vm_takes_no_other_until_the_drain_ends(s
     assert standing.json("drain", "tpu-v4", "--end")["vms"] == [V4]
     standing.ok("cloud", "clock", "--advance", "3m")
     assert _job(standing), "it took the job that waited"
-
-
-def test_ending_a_drain_that_nobody_requested_is_well_and_a_strange_name_is_refused(standing: Checkout) -> None:
-    said = standing.ok("drain", "tpu-v5p", "--end").output
-    assert "tpu-v5p is not drained\n" in said
-    assert standing.json("drain", "tpu-v5p", "--end")["vms"] == []
-    refused = standing.run("drain", "tpu-v9")
-    assert refused.exit_code == 2
-    assert "there is no pool or VM named tpu-v9. Did you mean 'tpu-v4'? Pools are " in refused.output
-
-
-def test_a_vms_timeline_is_told_from_its_making_to_its_job(standing: Checkout) -> None:
-    told = standing.json("why", V4)
-    said = [line["what"] for line in told["story"]]
-    order = [
-        "created in us-central2-b",
-        "boot: ",
-        "registering",
-        "registered as runner",
-        "job Tests",
-    ]
-    places = [next(index for index, line in enumerate(said) if line.startswith(start)) for start in order]
-    assert places == sorted(places)
-    assert "asked for a runner" in said
-    assert "controller" not in {line["source"] for line in told["story"]}, "it has not swept"
-    assert f"{V4}  of ci on the local cloud, at " in standing.ok("why", V4).output
 
 
 def test_rollouts_rest_go_on_and_are_undone_by_command(standing: Checkout) -> None:

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from infra.fleet.bundle import STUB, runner_bundle
-from infra.program import records as program_records
 from tests.cli.conftest import Checkout
 
 LABELS = "      labels: [tpu, self-hosted]\n"
@@ -63,28 +61,3 @@ def test_a_label_alone_goes_the_way_of_the_apply_workflow_into_the_bucket(fleet:
     again = fleet.ok("up", "ci", "--json")
     assert not json.loads(again.stdout)["manifest"]["changed"]
     assert "was changed by others" not in again.output
-
-
-def test_what_only_follows_from_a_vm_more_is_not_told_twice(fleet: Checkout) -> None:
-    edit(fleet, "us-west4-a: 2", "us-west4-a: 3")
-    plan = fleet.json("preview", "ci")
-    assert plan["records"] == []
-    assert plan["summary"] == {**plan["summary"], "create": 1, "update": 1, "delete": 0}
-    edit(fleet, "us-west4-a: 3", "us-west4-a: 2")
-
-
-def test_another_bundle_is_told_as_a_rollout_and_the_old_one_stays_in_the_bucket(
-    fleet: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    old = fleet.json("manifest", "show", "ci")["manifest"]["bundle"]
-    (tmp_path / "start.sh").write_text("#!/bin/bash\n")
-    (tmp_path / "stub.sh").write_text(STUB.read_text())
-    monkeypatch.setattr(program_records, "runner_bundle", lambda: runner_bundle(tmp_path))
-    plan = fleet.json("preview", "ci")
-    assert [change["says"] for change in plan["records"]] == ["start-up bundle changes: VMs take it by rollout"]
-    retained = [step["name"] for step in plan["steps"] if step["op"] == "retain"]
-    assert retained == [f"runner/bundles/{old.removeprefix('sha256:')}.tar.gz"]
-    assert (digest(fleet, plan)["steps"], digest(fleet, plan)["losses"]) == (5, []), "what stays is no loss"
-    assert fleet.json("up", "ci")["manifest"]["bundle"] == f"sha256:{runner_bundle(tmp_path).sha256}"
-    monkeypatch.undo()
-    assert fleet.json("up", "ci")["manifest"]["bundle"] == old, "an object that is there already is written again"

@@ -97,22 +97,6 @@ def reports(fleet: Checkout, key: str) -> Counter[str]:
     return Counter(str(guest[key]) for guest in guests(fleet).values())
 
 
-def test_a_promoted_image_goes_to_a_canary_to_a_share_and_to_all(images: _Images, tmp_path: Path) -> None:
-    fleet = images.checkout
-    one = promoted(images, tmp_path, "one", hours=1)
-    assert reports(fleet, "image") == {"None": 6}, "the pointer names it, and the orders still say none"
-    told = rollout(fleet)
-    assert (told["stage"], told["taken_back"], one[7:19] in told["wanted"]) == ("failed", False, True)
-    assert f"image {one[7:19]} begins with the next sweep" in " ".join(
-        fleet.ok("rollout", "status", POOL).output.split()
-    )
-    done = course(fleet, 6)
-    assert done[0] == [f"assign {CANARY}"]
-    assert [len(each) for each in done] == [1, 2, 2, 1, 0, 0]
-    assert rollout(fleet)["stage"] == "steady"
-    assert {image.rpartition("@")[2] for image in reports(fleet, "image")} == {one}
-
-
 def test_a_bad_image_is_taken_back_from_its_canary_and_status_says_why(images: _Images, tmp_path: Path) -> None:
     fleet, before = images.checkout, reports(images.checkout, "image")
     images.ok("record", *images.build(tmp_path, "bad", hours=2))

@@ -17,8 +17,6 @@ from typing import Any
 import pytest
 
 from bench.operations import broker as local_broker
-from infra.fleet.broker.audit import AuditedRequest, entry
-from infra.fleet.broker.refusals import Reason, Refused
 from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.images.attempts import begin
 from infra.fleet.images.store import Store
@@ -30,12 +28,11 @@ from infra.model.images.record import built
 from infra.model.images.record_documents import Build
 from infra.model.stack import parse_stack
 from tests.cli.conftest import Checkout
-from tests.cli.fleet.watched import Watch, extracted, fits, watch
+from tests.cli.fleet.watched import Watch, watch
 from tests.program.stacks import text_of
 from tests.program.test_serving import SERVED
 
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "runbooks"
-DOCUMENTED = PAGES.parent / "json.md"
 PROJECT = "hai-gcp-models"
 REPOSITORY = "marin-community/marin"
 IMAGES = dict.fromkeys(("controller", "tpu-ci"))
@@ -45,16 +42,6 @@ NAMED = {
     Writer.BROKER: ("service_name", "tidepool-ci-broker"),
     Writer.CONTROLLER: ("job_name", "tidepool-ci-controller"),
 }
-TRIED_ELSEWHERE = {
-    "explain ci", "images bases --ask", "images bases --resolve", "images promote IMAGE --pool POOL",
-    "workflows --check", "workflows --write",
-}  # fmt: skip
-"""On registries, builds and checkouts of their own: tests/images, tests/cli."""
-REFUSED = {
-    "images undo --pool POOL": "nothing to undo",
-    "rollout undo POOL": "has nothing to go back to",
-}
-"""On a fleet that is well, with what they say."""
 
 Line = dict[str, Any]
 
@@ -155,17 +142,6 @@ def test_every_alert_has_its_page_and_every_page_its_alert() -> None:
         assert first in re.findall(r"^\./tidepool .+$", text.partition("## Do")[0], flags=re.MULTILINE), key
 
 
-def test_what_commands_of_google_are_given_comes_from_the_stack_file(checkout: Checkout) -> None:
-    checkout.path("served").write_text(text_of("ci").replace("  tidepool:secrets:\n", SERVED))
-    wanted = {"project": PROJECT, "region": "us-central1", "secret": "tidepool-github-app-key"}
-    for page in pages():
-        given = dict(re.findall(r"^(\w+)=\$\(\./tidepool config ci (.+)\)$", page.read_text(), flags=re.MULTILINE))
-        assert given.keys() == set(re.findall(r'"\$\{?(\w+)(?::\?\})?"', page.read_text())), page.stem
-        for name, path in given.items():
-            assert checkout.ok("config", "served", path).stdout == f"{wanted[name]}\n"
-    checkout.path("served").unlink()
-
-
 def test_a_fleet_that_is_well_alerts_nobody(fleet: Fleet) -> None:
     lines = fleet.sweep()
     pools = {line["pool"]: line for line in lines if line["event"] == "pool"}
@@ -254,15 +230,6 @@ def test_a_pool_that_is_made_again_and_again_is_told(fleet: Fleet, google: Clien
     fleet.follow("heal-rate-high")
     assert fleet.open("heal-rate-high", in_minutes=5) == {"tpu-ci"}
     assert not fleet.open("heal-rate-high", in_minutes=60)
-
-
-def test_what_google_takes_back_again_and_again_wakes_nobody(fleet: Fleet) -> None:
-    for _ in range(3):
-        for index in (0, 1):
-            fleet.ok("cloud", "preempt", f"tpu-ci-us-west4-a-{index}")
-        assert [line["rule"] for line in fleet.sweep() if line.get("do") == "recreate"] == ["slot-preempted"] * 2
-        fleet.later(15)
-    assert not fleet.open("heal-rate-high")
 
 
 def test_vms_that_the_broker_refuses_are_told_until_the_manifest_is_back(
@@ -374,47 +341,3 @@ def test_an_image_that_nothing_built_at_its_times_is_told_until_one_is_recorded(
     record("2")
     assert not counted("image-old", fleet.sweep())
     assert not fleet.open("image-old", in_minutes=ALERTS["image-old"].window)
-
-
-def test_commands_in_tables_and_prose_run_on_a_fleet_that_is_well(fleet: Fleet) -> None:
-    """Each says what is to be done of one finding; where there is none, it is done or refused by its name."""
-    texts = [page.read_text() for page in pages()]
-    blocks = {each for text in texts for each in re.findall(r"^ *\./tidepool (.+)$", text, flags=re.MULTILINE)}
-    named = {" ".join(each.split()) for text in texts for each in re.findall(r"`\./tidepool ([^`]+)`", text)} - blocks
-    assert named >= TRIED_ELSEWHERE | REFUSED.keys()
-    for command in sorted(named - TRIED_ELSEWHERE):
-        done = fleet.checkout.run(*command.replace("POOL", "tpu-v4").split())
-        if command in REFUSED:
-            assert (done.exit_code, REFUSED[command] in " ".join(done.output.split())) == (2, True), done.output
-        else:
-            assert done.exit_code == 0, (command, done.output)
-
-
-def test_what_pages_ask_logs_for_is_in_the_lines_that_were_printed(fleet: Fleet) -> None:
-    unasked = entry(AuditedRequest(), Refused(Reason.GITHUB_REFUSED, "no permission"), at=fleet.now(), milliseconds=1.0)
-    fleet.printed(Writer.BROKER, [unasked])
-    entries = [each for _, each in fleet.watch.entries]
-    for page in pages():
-        for text, fields in re.findall(
-            r"gcloud logging read '(.+?)' .*?(?:--format='value\((.+?)\)'|$)", page.read_text(), re.MULTILINE
-        ):
-            found = [each for each in entries if fits(text, each)]
-            assert found, text
-            for field in filter(None, re.split(", *", fields)):
-                assert field == "timestamp" or any(extracted(each, field) is not None for each in found), field
-
-
-def test_lines_have_the_keys_that_the_documentation_names(fleet: Fleet) -> None:
-    section = DOCUMENTED.read_text().partition("With `--log json`")[2].partition("\n## ")[0]
-    common = {"stack", "message", "event"}
-    told = [each["jsonPayload"] for _, each in fleet.watch.entries if each["resource"]["type"] == "cloud_run_job"]
-    actions = {"do", "subject", "rule", "reason", "result", "text", "pool"}
-    findings = {"subject", "rule", "reason", "since", "capacity_minutes"}
-    documented = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", section, flags=re.MULTILINE))
-    del documented["event"]
-    assert {line["event"] for line in told} == documented.keys()
-    for event, keys in documented.items():
-        named = {"action": actions, "finding": findings}.get(event, set(re.findall("`(.+?)`", keys)))
-        lines = [set(line) - common for line in told if line["event"] == event]
-        assert max(lines, key=len) >= named, event
-        assert event == "action" or set().union(*lines) == named, event

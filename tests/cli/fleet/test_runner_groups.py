@@ -39,13 +39,6 @@ def lab(clouded: Checkout) -> Checkout:
     return clouded
 
 
-def test_the_status_of_a_fleet_in_runner_groups_is_known(lab: Checkout) -> None:
-    (status,) = lab.json("status", "lab")["stacks"]
-    assert (status["healthy"], status["problems"]) == (True, [])
-    assert all(source["known"] for source in status["sources"].values())
-    assert [(pool["online"], pool["queue"]["waiting"]) for pool in status["pools"]] == [(2, 0)]
-
-
 def test_guests_register_with_the_organisation_so_that_any_takes_jobs_of_any_repository(lab: Checkout) -> None:
     groups = GitHubControl(lab.json("cloud", "status")["url"]).add_organization("deep-lab")
     assert sorted(groups) == ["Default", "tpu-members"]

@@ -17,7 +17,7 @@ from dataclasses import replace
 import pytest
 
 from infra.fleet.status.derive import status
-from infra.fleet.status.shape import FleetIssue, FleetStatus
+from infra.fleet.status.shape import FleetStatus
 from infra.model.cluster_state import ClusterNow, NodesNow, SlicesNow
 from infra.operations.fleet.watch_words import watched
 from tests.cli.conftest import ROOT, Checkout
@@ -112,10 +112,6 @@ SLICES = NodesNow(
     slices=SlicesNow(least=1, most=1, standing=1, free=1),
 )  # fmt: skip
 CLUSTER = ClusterNow(name="train", region="us-central2", state="RUNNING", rows=(SLICES, SYSTEM))
-LONG = (
-    "create: it is declared and does not exist, and the last try ended in a stockout: there is no more capacity in "
-    "the zone, and it is tried again"
-)
 
 
 def screen(*found: FleetStatus, rows: int = 40) -> list[str]:
@@ -123,24 +119,6 @@ def screen(*found: FleetStatus, rows: int = 40) -> list[str]:
     assert len(drawn) <= rows
     assert max(map(len, drawn)) <= 80
     return drawn
-
-
-def test_what_is_too_long_goes_on_below_where_rows_are_free_worst_first() -> None:
-    well = status(scene(fleet(2)))
-    troubled = replace(
-        well,
-        findings=(FleetIssue(subject="tpu-ci-a", reason=LONG),),
-        strangers=(FleetIssue(subject="stranger", reason=LONG),),
-    )
-    whole = screen(troubled)
-    words = " ".join(" ".join(whole).split())
-    assert f"ci tpu-ci-a {LONG} [to look at]" in words, "nothing of it is left out"
-    assert not any(line.endswith("...") for line in whole)
-    cut = [line for line in screen(troubled, rows=len(whole) - 1) if line.endswith("...")]
-    assert len(cut) == 1, "one row less cuts one line"
-    worst, stranger = (next(line for line in screen(troubled, rows=7) if name in line) for name in ("-a  ", "stranger"))
-    assert stranger.endswith("..."), "what is least is cut first"
-    assert not worst.endswith("...")
 
 
 def test_a_stack_of_slices_alone_has_a_row_and_what_is_amiss_of_its_cluster_too() -> None:

@@ -45,14 +45,3 @@ def test_a_create_that_google_has_taken_is_begun_and_told_to_have_failed_once_it
     standing.run("reconcile", "ci")
     assert any(f"could not be made in {ZONE}: stockout" in line for line in told(standing)[0])
     standing.ok("cloud", "fail", "--mend-all")
-
-
-def test_in_one_second_a_decision_comes_before_the_vm_that_it_makes(standing: Checkout) -> None:
-    standing.ok("reconcile", "ci", "--retry")
-    standing.ok("cloud", "clock", "--advance", "1m")
-    standing.ok("reconcile", "ci")
-    said, timeline = told(standing)
-    made = next(place for place, line in enumerate(said) if line.startswith("created in "))
-    decided = max(place for place, line in enumerate(said[:made]) if line.startswith(("recreate: ", "create: ")))
-    assert timeline["story"][decided]["at"][:19] == timeline["story"][made]["at"][:19], "of one second"
-    assert not said[made + 1].startswith(("recreate: ", "create: ")), "what the VM says itself comes after"

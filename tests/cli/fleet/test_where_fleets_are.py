@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Generator
@@ -67,15 +66,6 @@ def test_what_needs_an_engine_shows_no_local_cloud_to_who_has_credentials(lab: C
     result = WithCredentials(lab.root).run(command, "ci")
     assert (result.exit_code, "add --cloud local" in result.output) == (2, True), result.output
     assert "the pulumi CLI is not on PATH" in result.output
-
-
-def test_every_json_says_the_cloud_and_so_does_the_headline(lab: Checkout) -> None:
-    assert lab.json("status", "ci")["cloud"] == "local"
-    assert "  on the local cloud at " in lab.ok("status", "ci").output
-    refused = lab.run("manifest", "show", "ci", "--json")
-    assert json.loads(refused.stdout)["cloud"] == "local"
-    refused = WithCredentials(lab.root).run("manifest", "show", "ci", "--yes", "--json")
-    assert json.loads(refused.stdout)["cloud"] == "google"
 
 
 def test_a_stack_that_is_declared_and_was_never_up_is_not_deployed(lab: Checkout) -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from bench.cloud.github.control import GitHubControl
 from infra.cli.app import cli
-from tests.cli.conftest import ROOT, Checkout
+from tests.cli.conftest import Checkout
 
 VM, POOL, ZONE = "tpu-ci-us-west4-a-1", "tpu-ci", "us-west4-a"
 REPOSITORY = "marin-community/marin"
@@ -52,17 +52,6 @@ def test_a_pool_says_how_many_are_missing_and_since_when_there_is_no_capacity(la
     assert any(re.fullmatch(r"since \d\d:\d\d, \d+ .*; next \d\d:\d\d, in .*", line) for line in lines)
 
 
-def test_a_zone_says_what_fails_there_and_what_is_missing(lab: Checkout) -> None:
-    told = lab.json("why", ZONE)
-    (zone,) = told["stacks"]
-    assert (told["kind"], told["zone"], zone["answers"]["known"]) == ("zone", ZONE, True)
-    assert [(each["trouble"], each["accelerator"]) for each in zone["failing"]] == [("stockout", "v5litepod-4")]
-    assert [each["vm"] for each in zone["missing"]] == [VM]
-    lines = shown(lab, ZONE)
-    assert "tpu-ci: 2 declared, 1 standing, 1 serving, 1 missing" in lines
-    assert any(line.startswith("stockout of v5litepod-4 preemptible: 1 in a row, since ") for line in lines)
-
-
 def test_a_job_of_a_workflow_says_for_which_pool_it_waits_and_behind_how_many(lab: Checkout) -> None:
     told = lab.json("why", "Tests")
     assert (told["kind"], told["running"]) == ("job", [])
@@ -88,16 +77,6 @@ def test_a_run_says_how_it_ended_by_its_number_and_by_its_vm(lab: Checkout) -> N
     assert f"{done['run']} run of nightly: done" in shown(lab, done["run"])
     unknown = " ".join(lab.run("why", "run/0000000000").output.split())
     assert "there is no run named 0000000000. a run is its number" in unknown
-
-
-def test_a_training_job_is_explained_as_jobs_why_does(lab: Checkout) -> None:
-    lab.ok("jobs", "submit", "probe", "--", "/bin/true")
-    told = lab.json("why", "probe")
-    assert (told.pop("kind"), told.pop("cloud")) == ("training", "local")
-    assert told == lab.json("jobs", "why", "probe")
-    answers = [lab.ok(*words, "probe").stdout.splitlines()[1:] for words in (("why",), ("jobs", "why"))]
-    assert answers[0] == answers[1], "each behind the line that says where it looked"
-    assert "jobs run on this machine" not in lab.ok("why", POOL).output, "where training jobs go is no part of this"
 
 
 def test_a_name_that_is_several_things_is_refused_with_all_of_them(lab: Checkout) -> None:
@@ -159,16 +138,6 @@ def test_what_is_copied_elsewhere_is_printed_whole_at_any_width(lab: Checkout, c
     still = "tpu-ci-us-east1-c-0"
     for words in (("logs", still), ("completion", "bash"), ("manifest", "show", "ci"), ("output", "ci", "pools")):
         assert set(lab.ok(*words).stdout.splitlines()) <= set(lab.drawn(columns, *words)), words
-
-
-def test_the_page_of_json_names_every_key_of_each_kind(lab: Checkout) -> None:
-    section = (ROOT / "docs/json.md").read_text().partition("`why` prints `kind`")[2].partition("\n## ")[0]
-    for name in (POOL, ZONE, "Tests", VM):
-        told = lab.json("why", name)
-        (inner,) = told.get("stacks", ({},))
-        each = next(iter(told.get("missing", ())), {})
-        for key in {*told, *inner, *each} - {"cloud"}:
-            assert f"`{key}`" in section, (name, key)
 
 
 def test_a_pool_that_is_declared_and_not_applied_is_said_so_and_hides_no_zone(lab: Checkout) -> None:

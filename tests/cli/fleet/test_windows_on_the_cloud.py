@@ -93,10 +93,3 @@ def test_after_its_hour_it_is_drained_and_gone(fleet: Checkout) -> None:
     assert sweep(fleet)["delete"] == [VM]
     (status,) = fleet.json("status", STACK)["stacks"]
     assert status["orphans"]["vms"] == []
-
-
-def test_destroy_takes_a_vm_of_an_open_window_with_it(fleet: Checkout) -> None:
-    go_to(fleet, night(fleet) - timedelta(minutes=5))
-    assert sweep(fleet)["create"] == [VM]
-    fleet.ok("destroy", STACK, "--yes", "--exclude-protected")
-    assert not any(each["vm"] == VM for each in fleet.json("cloud", "guests")["guests"])

@@ -12,7 +12,6 @@ import pytest
 from bench.cloud.control import Control
 from infra.fleet.arriving import serves
 from infra.fleet.controller.desired import DesiredSlot
-from infra.fleet.draining import DrainState, VmStanding
 from infra.operations.fleet.looks import Fleet
 from tests.cli.conftest import Checkout
 
@@ -57,36 +56,6 @@ def at_each_wait(monkeypatch: pytest.MonkeyPatch, look: Callable[[Fleet], None])
 def who_serves(monkeypatch: pytest.MonkeyPatch, may: Callable[[DesiredSlot], bool]) -> None:
     """Guests of the local cloud serve at once; let those that may not do it later or never."""
     monkeypatch.setattr("infra.fleet.arriving.serves", lambda slot, *seen: may(slot) and serves(slot, *seen))
-
-
-def test_a_preview_and_explain_say_the_order(fleet: Checkout) -> None:
-    shown = fleet.ok("preview", "ci").stdout
-    assert "Order: 2 phases, what goes stands until what is new serves\n" in shown
-    assert "  1. grow: makes 2 VMs (tpu-ci-us-central1-a-{0..1}), and all else\n" in shown
-    assert "  2. retire: once what is new serves and their jobs are done, deletes 2 VMs" in shown
-    (fleet.root / "before.yaml").write_text(fleet.text("ci").replace("us-central1-a: 2", "us-east1-c: 2"))
-    explained = " ".join(fleet.run("explain", "ci", "--base", str(fleet.root / "before.yaml")).stdout.split())
-    assert "in 2 phases (what goes stands until what is new serves): creates 2 VMs, deletes 2 VMs" in explained
-
-
-def test_a_job_that_runs_on_leaves_old_and_new_standing_and_declared(
-    fleet: Checkout, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "infra.operations.fleet.drained.wait_for_jobs",
-        lambda *_: (VmStanding(vm=OLD[0], standing=DrainState.BUSY, why="job slow"),),
-    )
-    failed = fleet.run("up", "ci")
-    said = " ".join(failed.output.split())
-    assert failed.exit_code == 1
-    assert (
-        f"what is new stands, and no VM was taken away: after 120 minutes these are not quiet: {OLD[0]}: job slow"
-        in said
-    )
-    assert {*OLD, *NEW} <= standing(fleet)
-    (found,) = fleet.json("status", "ci")["stacks"]
-    assert found["drains"] == []
-    assert only_starts_vms(fleet), "both are declared"
 
 
 def test_one_up_makes_waits_drains_and_deletes(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:

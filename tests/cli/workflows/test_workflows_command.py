@@ -68,26 +68,6 @@ def edit(path: Path, before: str, after: str) -> None:
     path.write_text(text.replace(before, after, 1))
 
 
-def test_a_checkout_is_held_against_what_the_specification_names_and_files_by_hand_are_warned_of(
-    here: Checkout, tmp_path: Path
-) -> None:
-    target = tmp_path / "marin"
-    here.ok("workflows", "--write", "--target", str(target))
-    (target / "pyproject.toml").write_text('[project]\nname = "marin"\n')
-    (target / ".github/workflows/marin-docs.yaml").write_text(
-        "name: Marin - Docs\non: [push, pull_request]\njobs:\n  docs:\n    runs-on: ubuntu-latest\n"
-        "    steps:\n      - run: make docs\n"
-    )
-    result = here.run("workflows", "--check", "--target", str(target), "--json")
-    assert result.exit_code == 1
-    found = json.loads(result.stdout)["findings"]
-    gone = [each for each in found if each["state"] == "not there" and each["kind"] == "source"]
-    assert any("levanter: no pyproject.toml of the repository has this name" in each["why"][0] for each in gone)
-    by_hand = [each for each in found if each["subject"].startswith(".github/workflows/marin-docs.yaml:")]
-    assert {"job-ends", "rights-said"} <= {each["state"] for each in by_hand}
-    assert not any(each["stops"] for each in by_hand)
-
-
 def test_an_empty_checkout_gets_the_files_and_they_are_right(here: Checkout, tmp_path: Path) -> None:
     target = tmp_path / "marin"
     body = here.json("workflows", "--write", "--target", str(target))
@@ -97,15 +77,6 @@ def test_an_empty_checkout_gets_the_files_and_they_are_right(here: Checkout, tmp
     assert said.endswith("8 generated files: nothing to mend, 1 to know of\n")
     again = here.json("workflows", "--write", "--target", str(target))
     assert (again["made_folder"], again["written"], again["same"]) == (False, [], len(FILES))
-
-
-def test_another_specification_is_written_by_its_name(here: Checkout, tmp_path: Path) -> None:
-    target = tmp_path / "engine"
-    said = here.ok("workflows", "--write", "--spec", "serving", "--target", str(target)).stdout
-    assert said.startswith(f"made the folder {target}, which was not there\n")
-    copies = in_folder(here.root / "workflows" / "generated" / "serving")
-    assert in_folder(target) == copies
-    assert copies
 
 
 def test_an_edit_by_hand_is_told_from_a_stale_file_and_mended_by_one_command(here: Checkout) -> None:
@@ -139,18 +110,6 @@ def test_an_edit_of_a_count_makes_a_file_stale_only_where_it_changes_a_decision(
     found = {each["subject"]: each for each in findings(here) if each["kind"] == "file"}
     assert found.keys() == why.keys()
     assert all(each["state"] == "stale" and each["why"][0].startswith(why[name]) for name, each in found.items())
-
-
-def test_a_pool_that_is_gone_is_told_in_the_words_of_explain(here: Checkout) -> None:
-    before = here.root / "before.yaml"
-    before.write_text(here.text("ci"))
-    here.edit("ci", "    - name: tpu-v4\n", "    - name: tpu-v9\n")
-    result = here.run("explain", "ci", "--base", str(before), "--json")
-    assert result.exit_code == 1, result.output
-    explained = {(each["subject"], each["reason"]) for each in json.loads(result.stdout)["findings"]}
-    checked = {(each["subject"], each["why"][0]) for each in findings(here) if each["state"] == "job-finds-runner"}
-    assert checked
-    assert checked <= explained
 
 
 def test_a_file_whose_source_is_gone_is_named_and_removed(here: Checkout) -> None:
@@ -189,14 +148,6 @@ def test_a_test_that_no_job_runs_fails_the_check_by_name(here: Checkout) -> None
     result = here.run("workflows", "--coverage")
     assert result.exit_code == 1
     assert "no job runs it (marked entry)" in result.stdout
-
-
-def test_the_coverage_counts_each_job_and_says_which_is_empty(here: Checkout) -> None:
-    body = here.json("workflows", "--coverage")
-    jobs = {f"{each['file']} {each['job']}": each["tests"] for each in body["specs"]["marin"]["jobs"]}
-    assert jobs["levanter-tests.yaml cpu-entry-tests"] == 2
-    assert sum(jobs.values()) + 1 == body["specs"]["marin"]["tests"]
-    assert "selects no test of the list yet" in here.ok("workflows", "--coverage").stdout
 
 
 def test_explain_names_the_line_of_each_job(here: Checkout) -> None:

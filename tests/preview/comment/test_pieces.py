@@ -142,11 +142,6 @@ def test_the_headline_of_a_plan_says_what_it_does(plan: Plan, said: str) -> None
     assert comment(Preview(stack="ci", plan=plan)).splitlines()[0] == f"## ci: {said}"
 
 
-def test_the_headline_names_a_stack_to_its_eightieth_letter() -> None:
-    for length, shown in ((80, "s" * 80), (81, "s" * 80 + "… (81 characters)")):
-        assert comment(Preview(stack="s" * length)) == f"## {shown}: no change"
-
-
 def test_what_goes_is_called_what_it_is() -> None:
     vm, slices, other = (
         plans.vm(Op.DELETE, "a", "us-west4-a", 0),

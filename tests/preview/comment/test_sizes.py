@@ -71,18 +71,6 @@ def test_no_size_of_plan_passes_the_limit_or_loses_the_summary(
         assert lines[-1].startswith("**Cut to fit into a comment:** ")
 
 
-def test_every_stack_keeps_its_summary_when_one_alone_would_fill_the_comment() -> None:
-    huge = _plan((0, 150, 0, 150), 300, "a")
-    small = plans.plan(plans.vm(Op.DELETE, "last", "us-west4-a", 0))
-    made = comment(*(Preview(stack=f"s{index}", plan=huge) for index in range(5)), Preview(stack="end", plan=small))
-    assert size(made) < LIMIT
-    assert [line for line in made.splitlines() if line.startswith("## ")] == [
-        *(f"## s{index}: -150 VMs, -600 chips" for index in range(5)),
-        "## end: -1 VM, -4 chips",
-    ]
-    assert made.count("> This deletes ") == 6
-
-
 def test_what_matters_least_goes_first_and_is_named() -> None:
     plan = _plan((0, 400, 0, 30), 40, "a")
     made = comment(Preview(stack="ci", plan=plan))
