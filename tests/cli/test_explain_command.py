@@ -59,19 +59,6 @@ def test_the_working_tree_is_compared_with_the_last_commit(checkout: Path) -> No
     assert (body["base"], body["head"]) == ({"ref": "HEAD", "commit": head}, {"ref": None, "commit": None})
 
 
-def test_versions_are_named_by_reference_or_by_file_and_say_the_same(checkout: Path, tmp_path: Path) -> None:
-    (checkout / FILE).write_text(MORE)
-    commit(checkout, "second")
-    (tmp_path / "old.yaml").write_text(CI)
-    (tmp_path / "new.yaml").write_text(MORE)
-    files = str(tmp_path / "old.yaml"), str(tmp_path / "new.yaml")
-    by_reference = explain("ci", "--base", "first", "--head", "second", "--json").output
-    by_file = explain("ci", "--base", files[0], "--head", files[1], "--json").output
-    said = [json.loads(each) for each in (by_reference, by_file)]
-    assert [(each.pop("base")["ref"], each.pop("head")["ref"]) for each in said] == [("first", "second"), files]
-    assert said[0] == said[1]
-
-
 def test_a_reference_is_read_and_not_checked_out(checkout: Path) -> None:
     (checkout / FILE).write_text(MORE)
     (checkout / "infra").mkdir()

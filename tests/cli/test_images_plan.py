@@ -60,17 +60,6 @@ def clean(checkout: Path) -> Path:
     return checkout
 
 
-def test_an_edit_of_one_image_in_the_table_rebuilds_that_one_alone(clean: Path) -> None:
-    edit(clean / "images" / "images.yaml", "uv_cache: /opt/uv/cache", "uv_cache: /opt/uv/cache # where uv looks")
-    assert plan(clean) == [], "a comment is no other entry"
-    text = (clean / "images" / "images.yaml").read_text()
-    head, name, tail = text.partition("  - name: controller\n")
-    assert "platforms: [linux/amd64]" in tail
-    changed = tail.replace("platforms: [linux/amd64]", "platforms: [linux/arm64]", 1)
-    (clean / "images" / "images.yaml").write_text(head + name + changed)
-    assert [(each["image"], "another platforms" in each["reason"]) for each in plan(clean)] == [("controller", True)]
-
-
 def test_a_branch_is_compared_with_where_it_parted_from_its_base(clean: Path) -> None:
     git(clean, "checkout", "--quiet", "-B", "edit")
     edit(clean / "images" / "tpu-ci" / "smoke.sh", "#", "##")

@@ -115,15 +115,6 @@ def test_warnings_that_every_run_repeats_are_one_line_that_says_how_to_see_them(
     assert _described(plan, detail=Detail.EVERY).startswith("warning: no broker\nwarning: no builds\nwarning: was")
 
 
-def test_what_the_plan_has_told_is_not_told_again() -> None:
-    told, new = (Diagnostic(severity="info", message=message) for message in ("told before", "new"))
-    written = StringIO()
-    with Progress(Console(file=written, width=80), plans.plan(diagnostics=(told,))) as progress:
-        for said in (told, new, Diagnostic(severity="debug", message="chatter")):
-            progress(said)
-    assert written.getvalue() == "new\n"
-
-
 @settings(deadline=None)
 @given(st.sets(st.tuples(st.sampled_from(["a", "a-1", "b"]), st.integers(0, 40))))
 def test_ranges_hold_exactly_the_names(indexed: set[tuple[str, int]]) -> None:
@@ -253,17 +244,6 @@ def test_a_phase_ends_with_a_line_of_what_it_came_to_and_how_long_the_rest_takes
         "+ created tpu-ci-us-west4-a-1 (tpu.V2Vm)\n"
         "phase 2 of 2, grow: 1 done, in 1:00, about 60 s left\n"
     )
-
-
-def test_quiet_progress_tells_failures_and_warnings_alone() -> None:
-    written = StringIO()
-    with Progress(Console(file=written, width=80), plans.FAILED, quiet=True) as progress:
-        progress(PhaseBegun(severity="info", message="phase 1 of 2, shrink: x"))
-        progress(Diagnostic(severity="warning", message="mind this"))
-        for step in plans.FAILED.steps:
-            progress(StepEnded(step=step))
-    assert written.getvalue().startswith("warning: mind this\nFAILED create tpu-ci-us-west4-a-1: ")
-    assert len(written.getvalue().splitlines()) == 2
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from infra.github.client import WORKFLOW_LOGIN, connect
 from infra.github.drift import PlanError, Told, drift_of
 from infra.preview.markup import code
 from tests.github.lab_repository import REPO, Lab
+
+GOLDEN = Path(__file__).parent / "drift_issue.md"
 
 
 def step(name: str = "tpu-ci-0", *, op: str = "update", **diff: Any) -> dict[str, Any]:
@@ -36,14 +39,18 @@ def test_nothing_to_tell_makes_no_issue(lab: Lab) -> None:
     assert lab.writes() == []
 
 
-def test_drift_is_told_by_resource_and_property_and_never_by_value(lab: Lab) -> None:
-    told = tell(lab, step(labels="a-value-nobody-should-see"))
+def test_drift_is_told_by_resource_and_property_and_never_by_value(lab: Lab, update_goldens: bool) -> None:
+    paths: dict[str, Any] = {f"path{number}": 2 for number in range(7)}
+    steps = [step(labels="a-value-nobody-should-see"), step("gone", op="delete"), step("many", **paths)]
+    both = granted(*(f"user:{n:02}@example.org" for n in range(22)), unread=("403",)) | {"steps": steps}
+    told = drift.tell(lab.place(), drift_of("ci", both))
     found = issue(lab, told)
-    assert told.outcome == "created"
-    assert found.title == "Drift in ci: 1 resource differs"
-    assert "| update | `tpu-ci-0` | `gcp:tpu/v2Vm:V2Vm` | `labels` |" in found.body
-    assert "a-value" not in found.body
+    assert (told.outcome, found.title) == ("created", "Drift in ci: 3 resources differ, 22 grants by hand")
     assert [label.name for label in found.labels] == [drift.LABEL]
+    if update_goldens:
+        GOLDEN.write_text(found.body, encoding="utf-8")
+    assert found.body == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
+    assert issue(lab, tell(lab, step(labels=2), stack="nightly")).title == "Drift in nightly: 1 resource differs"
 
 
 def test_the_issue_closes_when_clean_and_is_reopened(lab: Lab) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime
 
@@ -11,17 +10,13 @@ from hypothesis import given as given_that
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from infra.model.errors import ConfigError
 from infra.preview.explain import explain
 from infra.preview.meaning import Facts, Meaning, Risk, RiskKind
 from tests.model.given import parse, pool, sibling, stack_text
-from tests.model.test_stack_garbage import edited as edited_line
-from tests.model.test_stack_garbage import edits
 from tests.preview.two_versions import marked, meaning, reading, told
 from tests.synthetic_lab import steady
 
 CI = steady("ci")
-REGISTRIES = "regions: [us-west4, us-east1]\nrepositories:\n  - name: images\n  - name: tools\n"
 FREEZE = '- {name: winter, time_zone: Europe/Berlin, from: "2026-11-20", to: "2026-11-30"}\n'
 
 
@@ -243,40 +238,3 @@ def test_the_numbers_of_an_edit_add_up_and_reverse(
     assert sum(pool.chips.delta for pool in there.pools) == -sum(pool.chips.delta for pool in back.pools)
     assert there.money.total.before == back.money.total.after
     assert told(there) == told(meaning(_of(one), _of(other)))
-
-
-EVERYTHING = stack_text(
-    pools=pool(name="held", accelerator="v4-8", zones="\n    us-central2-b: 2", capacity="{reserved: lab}")
-    + pool(label="special", labels="[a, b]", serves="[lab/one, lab/two]"),
-    reservations="- name: lab\n  project: my-lab\n  zone: us-central2-b\n  generation: v4\n  chips: 64\n",
-    quotas="- project: my-lab\n  zone: us-west4-a\n  generation: v5e\n  chips: 16\n  kind: preemptible\n",
-    freezes=FREEZE,
-    budget="usd_per_month: 5000\n",
-    registries=REGISTRIES,
-    secrets="- name: app-key\n  readers: [broker]\n",
-    mirrors="- name: hub\n  upstream: docker-hub\n  locations: [us]\n",
-    exceptions='- rule: freeze\n  subject: freezes[winter]\n  reason: a deadline\n  expires: "2027-01-01"\n',
-)
-
-
-@settings(deadline=None, max_examples=200)
-@given_that(edits, st.sampled_from([CI, EVERYTHING]))
-def test_whatever_is_wrong_in_a_file_its_meaning_is_told(changes: list[tuple[int, str]], right: str) -> None:
-    """A file with mistakes after, before, or alone: never a traceback, and a mistake after always stops."""
-    lines = right.splitlines()
-    by_line = {number % len(lines): how for number, how in changes}
-    broken = "\n".join(
-        after
-        for number, line in enumerate(lines)
-        for after in (edited_line(line, by_line[number]) if number in by_line else [line])
-    )
-    try:
-        problems = reading(broken).problems
-    except ConfigError:
-        return
-    for base, head in ((right, broken), (None, broken), (broken, right), (broken, None)):
-        edit = meaning(base, head)
-        assert edit.stops or head is not broken or not problems
-        assert told(edit)
-        assert marked(edit)
-        assert json.dumps(edit.to_json())

@@ -81,21 +81,3 @@ def test_sweeps_bring_a_fleet_in_trouble_back_and_touch_nothing_of_others(fleet:
 def test_the_next_preview_shows_nothing_to_do(fleet: Checkout) -> None:
     plan = fleet.json("preview", "ci", "--refresh")
     assert {step["op"] for step in plan["steps"]} <= {"same", "read", "refresh"}
-
-
-def test_who_freed_quota_need_not_wait_for_the_next_try(fleet: Checkout) -> None:
-    vm = PREEMPTED[-1]
-    fleet.ok("cloud", "preempt", vm)
-    create = ("--method", "*.nodes.create", "--status", "RESOURCE_EXHAUSTED", "--message", "Quota exceeded")
-    fleet.ok("cloud", "fail", "operation", *create)
-    for _ in range(3):
-        sweep(fleet)
-        fleet.ok("cloud", "clock", "--advance", "2m")
-    fleet.ok("cloud", "fail", "--mend-all")
-    (waits,) = sweep(fleet)
-    (reason,) = [each["reason"] for each in waits["waiting"] if each["subject"] == vm]
-    assert reason.endswith("quota of us-central2-b/v4-8/preemptible, once")
-    (retried,) = sweep(fleet, "--retry")
-    assert did(retried) == {"create": [vm]}
-    sweep(fleet, "--until-settled")
-    assert guests(fleet)[vm]["phase"] == "idle"
