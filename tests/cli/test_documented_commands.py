@@ -100,5 +100,5 @@ def test_every_command_of_a_page_works(
 def test_a_reason_not_to_run_a_command_is_of_a_command_that_a_page_shows() -> None:
     shown = [command for page in OF_TODAY for command, _ in commands(page)]
     assert {beginning for beginning in NOT_RUN if not any(each.startswith(beginning) for each in shown)} == set()
-    named = {path for why in NOT_RUN.values() for path in re.findall(r"tests/[\w/]+(?:\.py)?", why)}
+    named = {path for why in NOT_RUN.values() for path in re.findall(r"(?:bench/)?tests/[\w/]+(?:\.py)?", why)}
     assert {path for path in named if not (ROOT / path).exists()} == set()

@@ -91,7 +91,3 @@ def test_the_resources_of_a_plan_are_judged() -> None:
     found, text = said(plan(step))
     assert [finding.rule for finding in found] == ["protected"]
     assert text.startswith("stop: marin (artifactregistry.Repository): it is not protected")
-
-
-def test_what_a_plan_deletes_is_not_judged() -> None:
-    assert said(plan(other(Op.DELETE, REPOSITORY, "marin", old_inputs={"repositoryId": "marin"}))) == ((), "")

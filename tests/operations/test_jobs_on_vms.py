@@ -44,7 +44,7 @@ class Runs:
         )  # fmt: skip
 
     def job(self, asked: JobRequest) -> JobState:
-        return run_job(asked, once=self.one, agree=lambda what, _: self.asked.append(what))
+        return run_job(asked, stack="nightly", once=self.one, agree=lambda what, _: self.asked.append(what))
 
 
 def test_a_request_becomes_one_command_on_one_vm() -> None:
@@ -75,7 +75,7 @@ def test_a_preempted_vm_is_followed_by_another_and_is_no_failure() -> None:
     state = runs.job(one_vm(retries=Retries(failures=0)))
     assert (state.phase, state.outcome) == (JobPhase.ENDED, Outcome.SUCCESS)
     assert state.attempts == Attempts(preemptions=2, failures=0)
-    assert len(runs.orders) == 3
+    assert (state.name, [each.stack for each in runs.orders]) == (one_vm().name, ["nightly"] * 3)
     assert runs.asked == ["making a VM"], "a person is asked once"
 
 

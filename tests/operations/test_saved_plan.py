@@ -82,7 +82,7 @@ def test_a_plan_of_another_cloud_or_stack_is_refused(file: Path) -> None:
 )
 def test_what_is_no_saved_plan_is_refused(file: Path, text: str) -> None:
     file.write_text(text)
-    with pytest.raises(Failure, match="is no saved plan"):
+    with pytest.raises(Failure, match=f"nothing was changed: {file} is no saved plan"):
         insist_on(file, planned())
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
+from io import StringIO
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
+from rich.console import Console
 
+from infra.cli.render.console import say
 from infra.fleet.google import GoogleError
 from infra.jobs.kube import Kube
-from infra.jobs.work import QueueSeen, WorkSeen
+from infra.jobs.work import WorkSeen
 from infra.operations.errors import Failure
 from infra.operations.stacks import work
 from infra.operations.stacks.work import WorkStanding, work_standing
@@ -22,6 +26,7 @@ from tests.jobs.cluster import Cluster, running_cluster
 from tests.jobs.record_workloads import work_lab
 from tests.jobs.recording import load, play
 
+GOLDEN = Path(__file__).parent / "work.txt"
 Why = Callable[[str], WorkStanding]
 At = Callable[[str, str], Why]
 
@@ -67,49 +72,6 @@ def headed(told: WorkStanding) -> Tone:
     return first.parts[-1][1]
 
 
-def test_a_dask_class_says_which_pods_are_ready_and_what_one_waits_for(at: At) -> None:
-    why = at("dask_class", "a worker of the second waits")
-    assert ready(why("transform")) == {"scheduler": (1, 1), "worker": (2, 2)}
-    assert lines(why("transform"))[0] == "transform  dask class in pretraining, stack training: ready"
-    late = why("late")
-    assert ready(late) == {"scheduler": (1, 1), "worker": (4, 5)}
-    assert isinstance(late.seen, WorkSeen)
-    (waits,) = late.seen.waits
-    assert (waits.count, waits.waits.queue, waits.waits.place) == (1, "cpu", 0)
-    assert waits.first.startswith("pod-late-default-worker-")
-    assert lines(late)[0].endswith(": waits")
-    assert "  worker: 4 of 5 pods ready; 1 waits for Kueue to admit" in lines(late)
-    assert "insufficient unused quota for cpu in flavor cpu-dask, 2 more needed" in lines(late)[3]
-
-
-def test_a_group_says_which_role_lost_its_quota_and_why(at: At) -> None:
-    whole = at("group", "running")("math")
-    assert ready(whole) == {"curriculum": (1, 1), "train": (4, 4), "rollout": (3, 3)}
-    assert lines(whole)[0].endswith(": ready")
-    told = at("group", "the learner waits")("math")
-    assert ready(told) == {"curriculum": (1, 1), "train": (0, 1), "rollout": (3, 3)}
-    assert "  train: 0 of 4 pods ready; 1 waits for Kueue to admit; 3 wait to be made" in lines(told)
-    waits = told.to_json()["seen"]["waits"]
-    assert [(each["queue"], each["place"], each["count"]) for each in waits] == [("v4-32", 0, 1)]
-    assert waits[0]["says"].startswith("a job of higher priority took its quota; ")
-
-
-def test_a_queue_says_what_is_held_and_who_waits(at: At) -> None:
-    why = at("dask_class", "a worker of the second waits")
-    told = why("cpu").seen
-    assert isinstance(told, QueueSeen)
-    assert (told.active, told.admitted, told.pending) == (True, 8, 1)
-    held = {(each.flavor, each.resource): (each.held, each.quota) for each in told.quotas}
-    assert held["cpu-dask", "cpu"] == (16, 16)
-    assert held["cpu-batch", "cpu"] == (0, 16)
-    assert [(each.first.partition("-default-")[0], each.waits.cluster_place) for each in told.waits] == [
-        ("pod-late", 0)
-    ]
-    (table,) = (each for each in work_shown(why("cpu")) if isinstance(each, TextTable))
-    assert ("cpu-dask", "memory", "64 GB", "128 GB") in table.rows
-    assert "  8 admitted, 1 waiting" in lines(why("cpu"))
-
-
 def test_a_pod_that_kueue_has_made_no_workload_for_says_so(at: At, cluster: Cluster) -> None:
     why = at("dask_class", "a worker of the second waits")
     cluster.objects = {path: body for path, body in cluster.objects.items() if "/workloads/" not in path}
@@ -153,3 +115,25 @@ def test_a_cluster_that_is_not_there_yet_is_told(at: At, monkeypatch: pytest.Mon
     monkeypatch.setattr(work, "cluster_api", missing)
     with pytest.raises(Failure, match=r"cluster train of training is not there; `\./tidepool up training` makes it"):
         work_standing("math")
+
+
+LOOKS = (
+    ("dask_class", "a worker of the second waits", "transform"),
+    ("dask_class", "a worker of the second waits", "late"),
+    ("dask_class", "a worker of the second waits", "cpu"),
+    ("group", "running", "math"),
+    ("group", "the learner waits", "math"),
+    ("group", "a VM is gone", "math"),
+)
+
+
+def test_what_is_said_of_classes_groups_and_queues_is_what_was_read_last(at: At, update_goldens: bool) -> None:
+    written = StringIO()
+    console = Console(file=written, width=100, highlight=False)
+    for scenario, moment, name in LOOKS:
+        told = at(scenario, moment)(name)
+        say(console, f"# {moment}, namespace {told.namespace or 'none'}", *work_shown(told), "")
+    shown = "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
+    if update_goldens:
+        GOLDEN.write_text(shown, encoding="utf-8")
+    assert shown == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bench.cloud.github.control import GitHubControl
 from tests.cli.conftest import Checkout
 
 LAB = """\
@@ -27,7 +26,6 @@ config:
       trust: member
       serves: [deep-lab/models, deep-lab/serving]
 """
-VM = "lab-us-west4-a-0"
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +35,6 @@ def lab(clouded: Checkout) -> Checkout:
     clouded.ok("up", "lab")
     clouded.ok("cloud", "clock", "--advance", "2m")
     return clouded
-
-
-def test_guests_register_with_the_organisation_so_that_any_takes_jobs_of_any_repository(lab: Checkout) -> None:
-    groups = GitHubControl(lab.json("cloud", "status")["url"]).add_organization("deep-lab")
-    assert sorted(groups) == ["Default", "tpu-members"]
-    jobs = [lab.json("cloud", "job", "queue", "deep-lab/serving", "lab", "--for", "5m") for _ in range(2)]
-    assert {job["vm"] for job in jobs} == {VM, "lab-us-west4-a-1"}
-    lab.ok("cloud", "clock", "--advance", "10m")
 
 
 def test_a_job_that_no_pool_takes_is_told_beside_a_fleet_that_is_well(lab: Checkout) -> None:
