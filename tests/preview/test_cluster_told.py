@@ -56,6 +56,11 @@ def test_one_slice_more_is_told_with_the_quota_that_follows() -> None:
     ]
 
 
+def test_a_truth_is_told_as_a_file_has_it() -> None:
+    found = meaning(STACK, STACK.replace("deletion_protection: true", "deletion_protection: false"))
+    assert [str(each) for each in found.keys] == ["cluster.deletion_protection = true -> false"]
+
+
 def test_a_team_that_leaves_takes_its_namespace_with_all_in_it() -> None:
     without = STACK.replace(", {name: rl}", "").replace("team: rl", "team: pretraining")
     (gone,) = [each for each in meaning(STACK, without).risks if each.kind is RiskKind.DELETE]

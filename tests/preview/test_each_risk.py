@@ -70,6 +70,9 @@ def test_what_nobody_could_say_is_told_once_each() -> None:
         (RiskKind.NOT_KNOWN, "busy runners", "whether the runners of VMs that go are busy: not known", ()),
         (RiskKind.NOT_KNOWN, "labels used", "labels that workflows use: not known", ()),
     ]
+    assert [each[2].rpartition("; ")[2] for each in of(RiskKind.LABELS, told=unknown)] == [
+        "workflows that use it: not known"
+    ]
     assert of(RiskKind.NOT_KNOWN, told=told(stack_text(pools=TWO), gone)) == []
 
 
@@ -288,3 +291,33 @@ def test_a_pool_that_goes_is_counted_by_what_it_was_priced_as() -> None:
     assert (found.estimated, found.sunk, found.unpriced) == (("other",), (), ())
     assert [line.before.capacity for line in found.lines] == ["spot"]
     assert [(line.after.priced, line.after.capacity) for line in found.lines] == [(Priced.NONE, "spot")]
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "zone", "capacity", "spelled", "hosts", "limit"),
+    [
+        ("v5litepod-1", "us-west4-a", "spot", "1 chip on 1 host", 1, "v5e preemptible quota"),
+        ("v5litepod-4", "us-west4-a", "on-demand", "4 chips on 1 host", 1, "v5e on-demand quota"),
+        ("v4-32", "us-central2-b", "{reserved: a}", "16 chips on 4 hosts", 4, "v4 reservation"),
+    ],
+)
+def test_a_pool_is_spelled_out_with_its_limit(
+    accelerator: str, zone: str, capacity: str, spelled: str, hosts: int, limit: str
+) -> None:
+    held = "- {name: a, project: my-lab, zone: us-central2-b, generation: v4, chips: 64}\n"
+    pools = pool(accelerator=accelerator, zones=f"{{{zone}: 1}}", capacity=capacity)
+    before, after = (stack_text(pools=each, reservations=held) for each in ("[]\n", pools))
+    found = meaning(before, after)
+    (change,) = found.pools
+    assert (change.spelled, change.hosts.after, change.limit) == (f"{accelerator} is {spelled}", hosts, limit)
+    assert set(found.money.by_kind) == {capacity} - {"{reserved: a}"}, "what is reserved moves no money"
+
+
+def test_windows_count_on_the_limit_that_they_draw_on() -> None:
+    quota = "- {project: my-lab, zone: us-west4-a, generation: v5e, chips: 16, kind: preemptible}\n"
+    window = "[{name: night, start: 0 2 * * *, duration: 2h, time_zone: UTC, adds: {us-west4-a: %d}}]"
+    before, after = (
+        stack_text(pools=pool(zones="{us-west4-a: 0}", windows=window % count), quotas=quota) for count in (1, 2)
+    )
+    (line,) = [each for each in meaning(before, after).ledger if each.limited]
+    assert (line.chips.before, line.chips.after) == (4, 8)

@@ -181,7 +181,7 @@ def test_what_has_no_price_is_listed_and_never_counted_as_nothing() -> None:
 def test_a_mistake_is_a_finding_and_does_not_look_like_the_loss_of_anything(before: str, after: str) -> None:
     edit = meaning(CI, edited(before, after))
     assert edit.stops
-    assert all(finding.rule == "stack-file" for finding in edit.findings if finding.stops)
+    assert all(finding.rule == "stack-file" and finding.fix for finding in edit.findings if finding.stops)
     assert not [risk for risk in edit.risks if risk.kind in (RiskKind.DELETE, RiskKind.REPLACE, RiskKind.PROTECTION)]
 
 

@@ -91,3 +91,16 @@ def flavor(name: str) -> dict[str, object]:
 
 def step(old: Mapping[str, object], new: Mapping[str, object]) -> Step:
     return Step(op=Op.UPDATE, urn="urn::queue", type="kubernetes", name="queue", old_inputs=old, new_inputs=new)
+
+
+def test_what_a_cluster_costs_beside_its_chips_is_named_and_in_no_sum() -> None:
+    batch = "[{name: batch, machine_type: n2-standard-16, zones: [us-central2-b], maximum: 40, spot: true}]"
+    text = slices("number: 1").replace("name: train", f"name: train\n    cpu_pools: {batch}")
+    found = meaning(text, text.replace("number: 1", "number: 2"))
+    assert found.money.not_counted == (
+        "the cluster's fee",
+        "1 x n2-standard-8 (system, always)",
+        "0 to 40 x n2-standard-16 (batch, spot)",
+        "its disks and traffic",
+    )
+    assert "not counted: the cluster's fee, 1 x n2-standard-8 (system, always), " in told(found, width=200)

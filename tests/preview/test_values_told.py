@@ -20,6 +20,7 @@ from tests.preview.two_versions import TODAY, meaning, reading
 MORE = Counts(8, 12)
 START_OF_FOUR = (Start(event="push", code=Code.MAIN, legs=4),)
 OVERRIDE = "{version: x1, reason: tried}"
+LONG = f"{{version: x1, reason: {'x' * 102}}}"
 AWAY = "[{zone: us-west1-c, capacity: spot}]"
 NIGHT = "[{name: night, start: 0 2 * * *, duration: 2h, time_zone: UTC, adds: {us-west4-a: 1}}]"
 SAID = "name night, start 0 2 * * *, duration 2h, time_zone UTC, adds declared"
@@ -53,7 +54,7 @@ def test_a_limit_is_told_with_its_size_and_whether_it_comes_goes_or_changes() ->
 def test_a_limit_that_stays_with_its_chips_is_unchanged() -> None:
     same = Counts(8, 8)
     assert [line(*sizes, same).changed for sizes in ((16, 16), (16, 32), (None, None))] == [False, True, False]
-    assert line(16, 16).changed
+    assert (line(16, 16).changed, line(16, 16).remaining, line(16, None).remaining) == (True, 4, None)
     assert [line(*sizes).limited for sizes in ((None, 16), (16, None), (None, None))] == [True, True, False]
     assert (line(16, None).size, line(None, None).size) == ({"before": 16, "after": None}, None)
 
@@ -86,6 +87,7 @@ def test_money_that_nobody_knows_has_its_keys() -> None:
             pool(runtime_override=OVERRIDE),
             "pools[other].runtime_override = not declared -> version x1, reason tried",
         ),
+        (pool(), pool(runtime_override=LONG), "pools[other].runtime_override = not declared -> declared"),
         (pool(), pool(fallback=AWAY), "pools[other].fallback[0] = not declared -> zone us-west1-c, capacity spot"),
         (
             pool(),
@@ -190,4 +192,6 @@ def test_jobs_whose_wait_changes_are_told_with_what_it_was() -> None:
     assert meaning(None, text, demands=demands).waits == (new,)
     assert meaning(text, text, demands=demands).waits == ()
     assert meaning(text, text).waits is None
+    nowhere = meaning(None, text, demands=asking(demand("nowhere"))).findings
+    assert "job-finds-runner" in {each.rule for each in nowhere}
     assert new == told.replace(told[told.index(";") :], new[new.index(";") :]).replace("busy (2 VMs)", "busy (4 VMs)")

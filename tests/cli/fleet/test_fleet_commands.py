@@ -14,8 +14,10 @@ REPOSITORY = "marin-community/marin"
 
 @pytest.fixture(scope="module")
 def standing(upped: Checkout) -> Checkout:
-    """The ci stack, made, whose guests come up when somebody looks, in minutes of the cloud's clock."""
+    """The ci stack, whose guests come up in minutes of the cloud's clock, and two jobs for the one VM of a pool."""
     upped.ok("cloud", "clock", "--advance", "2m")
+    for _ in range(2):
+        upped.ok("cloud", "job", "queue", REPOSITORY, "TPU", "tpu-v4")
     return upped
 
 

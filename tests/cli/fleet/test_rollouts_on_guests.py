@@ -108,7 +108,6 @@ def test_a_bad_image_is_taken_back_from_its_canary_and_status_says_why(images: _
     assert f"{CANARY} says that it is unfit with it: runners end at once without a job" in " ".join(said.split())
     assert rollout(fleet)["stage"] == "failed"
     assert (reports(fleet, "image"), reports(fleet, "phase")) == (before, {"idle": 6})
-    assert f"back to image {before.most_common()[0][0].rpartition('@sha256:')[2][:12]}" in said
 
 
 def test_rollouts_rest_while_they_are_paused_and_are_taken_back_by_command(images: _Images, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def lab(upped: Checkout) -> Checkout:
     for _ in range(2):
         github.queue_job(REPOSITORY, ["TPU", "tpu-v4"])
     upped.ok("up", "nightly")
+    upped.ok("jobs", "submit", "probe", "--", "/bin/true")
     return upped
 
 
