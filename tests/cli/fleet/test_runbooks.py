@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from bench.operations import broker as local_broker
 from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.images.attempts import begin
 from infra.fleet.images.store import Store
@@ -95,17 +94,7 @@ class Fleet:
 
 
 @pytest.fixture(scope="module")
-def told() -> Iterator[list[Line]]:
-    """What the broker tells of the registrations that VMs ask it for."""
-    lines: list[Line] = []
-    service = local_broker.service
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local_broker, "service", lambda found, _, **more: service(found, lines.append, **more))
-        yield lines
-
-
-@pytest.fixture(scope="module")
-def fleet(clouded: Checkout, told: list[Line]) -> Fleet:
+def fleet(clouded: Checkout) -> Fleet:
     """The ci stack with its broker, controller and alerts declared, every runner online."""
     clouded.edit("ci", "  tidepool:secrets:\n", SERVED.replace("    groups: {member: tpu-member}\n", ""))
     clouded.ok("up", "ci")
@@ -150,6 +139,8 @@ def test_a_fleet_that_is_well_alerts_nobody(fleet: Fleet) -> None:
     assert all(line["severity"] and line["message"] and line["stack"] == "ci" for line in lines)
     assert fleet.watch.policies.keys() == ALERTS.keys()
     assert [key for key in ALERTS if fleet.open(key)] == []
+    for key in ("broker-refusals", "capacity-lost"):  # tests/fleet/simulation/test_bad_day.py opens them
+        fleet.follow(key)
 
 
 def test_a_pool_without_a_runner_is_told_until_its_runner_is_back(fleet: Fleet) -> None:
@@ -198,22 +189,6 @@ def test_a_sweep_that_cannot_begin_says_why_and_is_missed(fleet: Fleet) -> None:
     assert not fleet.open("sweep-missing")
 
 
-def test_what_costs_capacity_for_an_hour_is_told_until_it_is_over(fleet: Fleet) -> None:
-    fleet.ok("cloud", "fail", "error", "--code", "403", "--method", "tpu.projects.locations.nodes.list")
-    zones = {line["subject"] for line in fleet.sweep() if line.get("rule") == "unknown"}
-    assert "zone us-west4-a" in zones
-    fleet.later(59)
-    fleet.sweep()
-    assert not fleet.open("capacity-lost")
-    fleet.later(1)
-    fleet.sweep()
-    assert fleet.open("capacity-lost") == {"unknown"}, "one for all zones"
-    fleet.ok("cloud", "fail", "--mend-all")
-    fleet.follow("capacity-lost")
-    assert not counted("capacity-lost", fleet.sweep())
-    assert not fleet.open("capacity-lost", in_minutes=ALERTS["capacity-lost"].window)
-
-
 def test_a_pool_that_is_made_again_and_again_is_told(fleet: Fleet, google: Clients) -> None:
     nodes = google.api(Api.TPU).projects().locations().nodes()
     declared = fleet.checkout.json("manifest", "show", "ci")["manifest"]["slots"]
@@ -230,31 +205,6 @@ def test_a_pool_that_is_made_again_and_again_is_told(fleet: Fleet, google: Clien
     fleet.follow("heal-rate-high")
     assert fleet.open("heal-rate-high", in_minutes=5) == {"tpu-ci"}
     assert not fleet.open("heal-rate-high", in_minutes=60)
-
-
-def test_vms_that_the_broker_refuses_are_told_until_the_manifest_is_back(
-    fleet: Fleet, told: list[Line], google: Clients
-) -> None:
-    """The manifest lost a pool, whose runner ends its job and is to register anew."""
-    records = Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
-    job = fleet.checkout.json("cloud", "job", "queue", REPOSITORY, "tpu-v4")
-    records.update(
-        bucket_names.manifest_object("ci"),
-        lambda held: {**(held or {}), "slots": [slot for slot in (held or {})["slots"] if slot["name"] != V4]},
-    )
-    told.clear()
-    fleet.ok("cloud", "job", "end", str(job["id"]))
-    fleet.later(9)
-    assert {line["reason"] for line in counted("broker-refusals", fleet.printed(Writer.BROKER, told))} == {
-        "unknown-account"
-    }
-    assert fleet.open("broker-refusals") == {"unknown-account"}
-    fleet.ok("up", "ci", "--refresh")
-    fleet.follow("broker-refusals")
-    told.clear()
-    fleet.later(2)
-    assert not counted("broker-refusals", fleet.printed(Writer.BROKER, told))
-    assert not fleet.open("broker-refusals", in_minutes=ALERTS["broker-refusals"].window)
 
 
 def test_a_rollout_that_its_canary_does_not_survive_is_told_until_another_target_stands(
