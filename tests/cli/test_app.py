@@ -13,7 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from infra.cli import app, failures, lazy
+from infra.cli.answers import answered
 from infra.cli.call import Invocation
+from infra.cli.echo import host_log, machines, works_on
 from infra.engines.protocol import CloudName
 from infra.model.errors import ConfigError, EngineError, Problem
 from infra.operations.errors import Failure, Interruption, Refusal
@@ -72,7 +74,9 @@ def test_wrong_usage_ends_with_2_and_leads_on(checkout: Checkout, words: str, sa
 
 
 PROBLEMS = [Problem("b", "2", "at most 1", "1"), Problem("a", "", "something stands there", "x")]
-TOLD = "a\n  problem: something stands there\n  write: x\n\nb: 2\n  problem: at most 1\n  write: 1\n"
+FAULT = "error: this is a fault of Tidepool itself:"
+ONE = "b: 2\n  problem: at most 1\n  write: 1\n"
+TOLD = f"a\n  problem: something stands there\n  write: x\n\n{ONE}"
 
 
 @pytest.mark.parametrize(
@@ -84,12 +88,12 @@ TOLD = "a\n  problem: something stands there\n  write: x\n\nb: 2\n  problem: at 
         (Refusal("not that"), 2, {"exit": 2, "error": "not that"}, "error: not that\n"),
         (Interruption("Cut off."), 130, None, "Cut off.\n"),
         (KeyboardInterrupt(), 130, None, "Interrupted"),
-        (
-            RuntimeError("the boiler\nburst"),
-            1,
-            None,
-            "error: this is a fault of Tidepool itself: RuntimeError: the boi",
-        ),
+        (ConfigError(PROBLEMS[:1]), 2, {"exit": 2}, f"{ONE}\n1 problem; nothing was changed.\n"),
+        (OSError(28, "full", "a.txt"), 1, {"exit": 1}, "error: a.txt cannot be read or written: full\n"),
+        (OSError(18, "far", "a", None, "b"), 1, {"exit": 1}, "error: a and b cannot be read or written: far\n"),
+        (OSError(5, "worn"), 1, {"exit": 1}, "error: this machine refused: worn\n"),
+        (RuntimeError("the boiler\nburst"), 1, {}, f"{FAULT} RuntimeError: the boiler (details: "),
+        (RuntimeError(), 1, {}, f"{FAULT} RuntimeError (details: "),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -111,9 +115,11 @@ def test_each_failure_has_its_exit_code_and_its_words(
         assert json.loads(result.stdout).items() >= body.items()
         assert result.stderr == stderr
     if isinstance(error, ConfigError):
-        assert [each["subject"] for each in json.loads(result.stdout)["problems"]] == ["a", "b"]
+        told = json.loads(result.stdout)
+        assert [each["subject"] for each in told["problems"]] == sorted(each.subject for each in error.problems)
+        assert told["unchecked"] == {}
     if isinstance(error, RuntimeError):
-        (log,) = (checkout.home / "logs").iterdir()
+        log = max((checkout.home / "logs").iterdir(), key=lambda path: path.stat().st_mtime_ns)
         assert (str(log) in result.stderr, result.stderr.count("\n")) == (True, 1)
         assert "raise error" in log.read_text()
 
@@ -139,6 +145,27 @@ def test_google_is_asked_about_unless_yes_was_said(
     else:
         with pytest.raises(raised, match=r"needs a yes.*--yes" if raised is Refusal else "nothing was changed"):
             asked.ask_before_google("Applying", cloud)
+
+
+def test_objects_name_the_cloud_and_lines_their_host(capsys: pytest.CaptureFixture[str]) -> None:
+    assert works_on(CloudName.LOCAL), "outside of a command nothing is kept"
+    machines({"a": 1}, indent=None)
+    with click.Context(app.cli):
+        assert (works_on(CloudName.LOCAL), works_on(CloudName.LOCAL)) == (True, False)
+        machines({"a": 1})
+    host_log(as_json=False)(0, b"one\ntwo\xff")
+    host_log(as_json=True)(2, b"three")
+    told = capsys.readouterr()
+    assert told.out == '{"a": 1}\n{\n  "cloud": "local",\n  "a": 1\n}\none\ntwo\ufffd\n'
+    assert told.err == "2| three\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "said"),
+    [("one", [], "one\n"), (["one", "two"], [], "one\ntwo\n"), ("one", ["--json"], '{\n  "a": 1\n}\n')],
+)
+def test_what_a_command_returns_is_what_it_prints(lines: str | list[str], words: list[str], said: str) -> None:
+    assert CliRunner().invoke(click.command()(answered(lambda: ({"a": 1}, lines))), words).stdout == said
 
 
 def test_an_object_is_made_for_json_alone() -> None:
