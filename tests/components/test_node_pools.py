@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from infra.program.stack import declare
+from tests.model.clustered import cluster, entry
 from tests.model.given import parse as parsed
 from tests.model.given import stack_text
-from tests.model.test_cluster_refusals import cluster, entry
 from tests.program.fake_engine import Built, Registered, build
 
 LAB = "my-lab"

@@ -25,7 +25,7 @@ from tests.components.test_job_store import FIRESTORE, REDIS
 from tests.components.test_job_store import made as with_store
 from tests.components.test_node_pools import TPU7X, built
 from tests.model import queued, workloads
-from tests.model.test_cluster_refusals import batch, cluster, entry
+from tests.model.clustered import batch, cluster, entry
 from tests.program.fake_engine import Built, build
 from tests.program.test_shape import shape
 

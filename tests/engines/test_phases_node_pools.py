@@ -18,8 +18,8 @@ from infra.model.phases import Phases, Work
 from infra.model.plan import Op, Plan
 from infra.model.planned_capacity import NODE_POOL_TYPE, SLICES_TYPE
 from tests.engines.phase_world import OnePass, high_water
+from tests.model.clustered import entry
 from tests.model.given import parse, stack_text
-from tests.model.test_cluster_refusals import entry
 
 pytestmark = pytest.mark.usefixtures("cheap_keys")
 

@@ -11,7 +11,7 @@ import pytest
 from bench.cloud.testing import TestCloud
 from infra.fleet.bootstrap import actions, grants, plan
 from infra.fleet.bootstrap_calls import BootstrapProject
-from infra.fleet.bootstrap_steps import AddGrants, BootstrapTarget, MakeAccount, MakeBucket, MakeKeyRing, Wanted
+from infra.fleet.bootstrap_steps import AddGrants, BootstrapTarget, MakeKeyRing, Wanted
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 
 WANTED = Wanted(
@@ -66,22 +66,6 @@ def test_a_run_that_stopped_anywhere_is_finished_by_the_next(project: BootstrapP
     assert actions(plan(project.observe(), WANTED)) == ()
 
 
-def test_every_action_may_be_repeated(project: BootstrapProject) -> None:
-    todo = actions(plan(project.observe(), WANTED))
-    for action in (*todo, *todo):
-        project.apply(action)
-    assert actions(plan(project.observe(), WANTED)) == ()
-
-
-def test_the_state_bucket_is_versioned_and_private(project: BootstrapProject, google: Clients) -> None:
-    apply_all(project)
-    bucket = execute(google.api(Api.STORAGE).buckets().get(bucket=WANTED.bucket), "reading")
-    assert bucket["versioning"]["enabled"]
-    assert bucket["iamConfiguration"]["uniformBucketLevelAccess"]["enabled"]
-    assert bucket["iamConfiguration"]["publicAccessPrevention"] == "enforced"
-    assert bucket["location"] == "US-CENTRAL1"
-
-
 def test_a_bucket_that_was_there_is_mended_and_keeps_its_objects_and_place(
     project: BootstrapProject, google: Clients
 ) -> None:
@@ -92,41 +76,6 @@ def test_a_bucket_that_was_there_is_mended_and_keeps_its_objects_and_place(
     assert bucket["versioning"]["enabled"]
     assert bucket["labels"] == {"kept": "true"}
     assert bucket["location"] == "EUROPE-WEST4"
-
-
-def test_the_deployer_gets_no_key(project: BootstrapProject, google: Clients) -> None:
-    apply_all(project)
-    roles = {grant.role for given in grants(WANTED).values() for grant in given}
-    assert "roles/iam.serviceAccountKeyAdmin" not in roles
-    account = f"projects/{WANTED.project}/serviceAccounts/{WANTED.deployer}"
-    found = execute(google.api(Api.IAM).projects().serviceAccounts().get(name=account), "reading")
-    assert found["email"] == WANTED.deployer
-
-
-def project_policy(google: Clients) -> dict[str, Any]:
-    request = (
-        google.api(Api.PROJECTS)
-        .projects()
-        .getIamPolicy(resource=WANTED.project, body={"options": {"requestedPolicyVersion": 3}})
-    )
-    return execute(request, "reading")
-
-
-def test_grants_of_others_are_left_as_they_are(project: BootstrapProject, google: Clients) -> None:
-    policy = project_policy(google)
-    other = {"role": "roles/viewer", "members": ["user:bob@example.org"]}
-    body = {"policy": {**policy, "bindings": [*policy.get("bindings", []), other]}}
-    execute(google.api(Api.PROJECTS).projects().setIamPolicy(resource=WANTED.project, body=body), "granting")
-    before = project_policy(google)["bindings"]
-    apply_all(project)
-    after = project_policy(google)["bindings"]
-    assert all(binding in after for binding in before)
-
-
-def test_storage_in_the_project_is_granted_under_its_condition(project: BootstrapProject, google: Clients) -> None:
-    apply_all(project)
-    (binding,) = [each for each in project_policy(google)["bindings"] if each["role"] == "roles/storage.admin"]
-    assert "lab-tpus-tidepool-ci" in binding["condition"]["expression"]
 
 
 def test_a_policy_that_changed_meanwhile_is_read_again(
@@ -177,22 +126,7 @@ def test_waiting_ends_with_what_google_said(project: BootstrapProject, refusing:
     assert project.clock() < 240
 
 
-def test_a_plain_refusal_is_not_waited_for(project: BootstrapProject, refusing: list[GoogleError]) -> None:
-    denied = GoogleError("making the account", "Permission 'iam.serviceAccounts.create' denied", status=403)
-    refusing.append(denied)
-    with pytest.raises(GoogleError, match="denied"):
-        project.apply(MakeAccount())
-    assert project.clock() == 0.0
-
-
 def test_a_bucket_name_that_another_project_has_is_told(project: BootstrapProject, refusing: list[GoogleError]) -> None:
     refusing.append(GoogleError("looking", "Access denied.", status=403))
     with pytest.raises(GoogleError, match="--bucket"):
         project._bucket()
-
-
-def test_what_somebody_made_meanwhile_is_fine(project: BootstrapProject) -> None:
-    apply_all(project)
-    project.apply(MakeBucket())
-    project.apply(MakeAccount())
-    assert actions(plan(project.observe(), WANTED)) == ()

@@ -69,28 +69,10 @@ def test_an_empty_project_gets_everything_in_an_order_that_can_be_made() -> None
     assert set(kinds[5:]) == {AddGrants}
 
 
-def test_a_finished_project_gets_nothing() -> None:
-    assert todo(complete()) == ()
-
-
-def test_the_plan_names_what_stands_as_well_as_what_lacks() -> None:
-    assert len(plan(complete(), WANTED)) == len(plan(Observed(), WANTED))
-
-
-@pytest.mark.parametrize("api", APIS)
-def test_only_apis_that_are_off_are_enabled(api: str) -> None:
-    assert todo(complete(enabled=frozenset(APIS) - {api})) == (EnableApis((api,)),)
-
-
 @pytest.mark.parametrize("setting", sorted(BUCKET_SETTINGS))
 def test_a_bucket_of_ones_own_is_brought_to_each_safe_setting(setting: str) -> None:
     bucket = {key: value for key, value in BUCKET_SETTINGS.items() if key != setting}
     assert todo(complete(bucket=bucket)) == (MendBucket({setting: BUCKET_SETTINGS[setting]}),)
-
-
-def test_further_settings_of_a_bucket_are_left_alone() -> None:
-    iam = {**BUCKET_SETTINGS["iamConfiguration"], "bucketPolicyOnly": {"enabled": True}}
-    assert lacking({**BUCKET_SETTINGS, "iamConfiguration": iam, "labels": {"a": "b"}}) == {}
 
 
 def test_a_bucket_open_to_the_public_is_closed() -> None:
@@ -134,11 +116,6 @@ def test_a_grant_under_another_condition_does_not_count() -> None:
     bindings = [each.binding() for each in grants(WANTED)[BootstrapTarget.PROJECT] if each != storage]
     there = {**policies(), BootstrapTarget.PROJECT: {"bindings": [*bindings, wider.binding()]}}
     assert todo(complete(policies=there)) == (AddGrants(BootstrapTarget.PROJECT, (storage,)),)
-
-
-def test_nobody_may_act_as_the_deployer_unless_named() -> None:
-    alone = Wanted(project="lab-tpus", location="us", bucket="b", fleet_buckets=("f",))
-    assert grants(alone)[BootstrapTarget.ACCOUNT] == ()
 
 
 def test_what_follows_is_three_commands() -> None:

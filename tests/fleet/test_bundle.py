@@ -34,13 +34,6 @@ def test_equal_shell_files_are_equal_bundles_whenever_they_were_written(tmp_path
     assert runner_bundle(tmp_path / "one") == runner_bundle(tmp_path / "two")
 
 
-def test_a_changed_shell_file_is_another_bundle(tmp_path: Path) -> None:
-    (tmp_path / "start.sh").write_text("echo one\n")
-    one = runner_bundle(tmp_path)
-    (tmp_path / "start.sh").write_text("echo two\n")
-    assert runner_bundle(tmp_path).sha256 != one.sha256
-
-
 def test_the_bundle_is_text_that_tar_unpacks_as_gzip(tmp_path: Path) -> None:
     bundle = runner_bundle()
     assert bundle.content.isascii()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -53,38 +52,11 @@ def test_a_running_job_is_named_so_that_it_is_found_at_github() -> None:
     assert bare.why == f"job tests of lab/code, on runner {VM}-000001"
 
 
-def test_a_job_that_github_does_not_name_is_named_by_the_vms_report_and_its_runner() -> None:
-    busy = (runner(VM, busy=True),)
-    assert standing(runners=busy, said=says(Phase.BUSY, "tests")).why == f"job tests of runner {VM}-000001"
-    assert standing(runners=busy, settled=True).why == f"the job of runner {VM}-000001"
-
-
 def test_an_idle_vm_is_quiet_once_its_supervisor_says_that_it_takes_no_job() -> None:
     assert standing(said=says(Phase.IDLE)).standing is DrainState.SETTLING
     assert standing(runners=(), said=says(Phase.REGISTERING)).standing is DrainState.SETTLING
     assert standing(runners=(), said=says(Phase.DRAINING)).standing is DrainState.QUIET
     assert standing(said=says(Phase.IDLE), settled=True).standing is DrainState.QUIET
-
-
-def test_a_vm_that_never_reported_has_no_supervisor_and_no_job() -> None:
-    assert standing(runners=()).standing is DrainState.QUIET
-    assert standing(github=unknown("403"), runners=()).standing is DrainState.QUIET
-
-
-def test_a_vm_whose_report_nobody_understands_has_a_supervisor_that_may_take_a_job() -> None:
-    assert standing(runners=(), said={VM: None}).standing is DrainState.SETTLING
-    assert standing(runners=(), said={VM: None}, settled=True).standing is DrainState.QUIET
-
-
-def test_without_github_a_vms_own_report_counts() -> None:
-    dark = unknown("no answer")
-    assert standing(github=dark, runners=(), said=says(Phase.BUSY, "tests")).standing is DrainState.BUSY
-    assert standing(github=dark, runners=(), said=says(Phase.DRAINING)).standing is DrainState.QUIET
-
-
-def test_a_report_of_the_vm_that_had_the_name_before_says_nothing() -> None:
-    old = says(Phase.BUSY, "tests", at=START - timedelta(days=2))
-    assert standing(github=unknown("no answer"), runners=(), said=old).standing is DrainState.QUIET
 
 
 def test_a_vm_that_was_taken_away_runs_nothing_and_one_that_nobody_can_see_is_not_known() -> None:
@@ -93,14 +65,6 @@ def test_a_vm_that_was_taken_away_runs_nothing_and_one_that_nobody_can_see_is_no
     assert standing(nodes=nodes(desired, s0="PREEMPTED"), runners=busy).standing is DrainState.QUIET
     assert standing(nodes=()).standing is DrainState.QUIET
     assert standing(nodes=(), zones={HOME: unknown("503")}).standing is DrainState.UNKNOWN
-
-
-def test_a_vm_at_its_fallback_is_not_quiet_because_what_google_took_back_is_still_listed_at_home() -> None:
-    for zone in (HOME, AWAY):
-        gone = replace(node(VM, zone=zone), state="PREEMPTED")
-        alive = node(VM, zone=AWAY if zone == HOME else HOME)
-        for both in ((gone, alive), (alive, gone)):
-            assert standing(nodes=both, runners=(runner(VM, busy=True),)).standing is DrainState.BUSY
 
 
 def test_a_vm_that_stands_nowhere_is_doubted_for_its_own_zones_alone_and_not_for_one_that_was_given_up() -> None:
@@ -159,11 +123,6 @@ def test_a_job_that_outlasts_the_limit_is_left_and_told() -> None:
     assert _Watch(DrainState.BUSY).wait(0) == (left,)
 
 
-def test_a_supervisor_that_had_no_time_to_answer_is_left_too() -> None:
-    (left,) = _Watch(DrainState.SETTLING).wait(0)
-    assert left.standing is DrainState.SETTLING, "it may take a job in this moment"
-
-
 def test_supervisors_have_three_minutes_to_read_their_orders() -> None:
     watch = _Watch(DrainState.SETTLING)
     watch.wait(5)
@@ -189,10 +148,3 @@ def test_without_github_a_vm_is_quiet_only_by_a_word_that_is_its_own() -> None:
     assert (told.standing, "no report of its own" in told.why) == (DrainState.UNKNOWN, True)
     assert standing(said=says(Phase.DRAINING), **silent).standing is DrainState.QUIET
     assert standing(said={}, **silent).standing is DrainState.QUIET, "who never reported has no supervisor"
-
-
-def test_an_old_repository_that_does_not_answer_does_not_hide_a_runner_that_is_seen() -> None:
-    left = {"repos/a-lab/old": unknown("404")}
-    assert standing(left=left, settled=True, said={VM: None}).standing is DrainState.QUIET
-    assert standing(left=left, runners=(), settled=True, said={VM: None}).standing is DrainState.UNKNOWN
-    assert standing(left=left, runners=(runner(VM, busy=True),), settled=True).standing is DrainState.BUSY

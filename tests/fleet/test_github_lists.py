@@ -13,7 +13,7 @@ import pytest
 from bench.cloud.github.control import GitHubControl
 from bench.cloud.testing import TestCloud
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.github_lists import MOST_PAGES, MOST_RUNS, PAGE, READERS, ListError, jobs, pages, whole
+from infra.fleet.github_lists import MOST_RUNS, READERS, ListError, jobs, pages, whole
 
 REPO = "lab/code"
 
@@ -45,32 +45,6 @@ def test_a_list_that_ends_before_its_own_count_is_no_list(total: int) -> None:
         whole(listed("runners", runners(*range(120)), total=total), "x", "runners", dict[str, Any])
 
 
-def test_a_list_of_more_pages_than_are_read_is_no_list() -> None:
-    with pytest.raises(ListError, match="more than are read"):
-        whole(listed("runners", runners(*range(100)), total=PAGE * MOST_PAGES + 1), "x", "runners", dict[str, Any])
-
-
-def test_a_list_that_shrinks_while_it_is_read_may_end_early() -> None:
-    assert len(list(pages(listed("jobs", range(120), total=121), "x", "jobs"))) == 120
-
-
-@pytest.mark.parametrize("comes", [True, False], ids=["and another comes", "and none comes"])
-def test_runners_that_end_while_a_list_is_read_hide_no_other(comes: bool) -> None:
-    """Each that ends moves those after it to the page before: 350 runners, of which one ends between two pages."""
-    there = list(range(350))
-    ends = [10, 120, 260, 340, 5]
-
-    def ask(path: str) -> Any:
-        answer = listed("runners", runners(*there))(path)
-        if ends:
-            there.remove(ends.pop(0))
-            there.extend([max(there) + 1000] if comes else [])
-        return answer
-
-    found = {each["id"] for each in whole(ask, "x", "runners", dict[str, Any])}
-    assert {each for each in there if each < 350} <= found, "who is there from the first page to the last is seen"
-
-
 @pytest.mark.parametrize("comes", [True, False], ids=["and another comes", "and none comes"])
 def test_no_runner_of_a_long_list_is_hidden_by_those_that_end_while_its_parts_are_read(comes: bool) -> None:
     """Of 10,050 runners, one more than a group of GitHub's has, one in three answers ends one near the front."""
@@ -88,26 +62,6 @@ def test_no_runner_of_a_long_list_is_hidden_by_those_that_end_while_its_parts_ar
     found = {each["id"] for each in whole(ask, "x", "runners", dict[str, Any])}
     assert {each for each in there if each < 10_050} <= found
     assert calls.total() <= 101 + READERS, "each page once, and the first and the last of each part twice"
-
-
-def test_a_list_that_loses_a_page_while_it_is_read_is_no_list() -> None:
-    totals = iter([1000, *[890] * 20])
-
-    def ask(path: str) -> Any:
-        return listed("runners", runners(*range(1000)), total=next(totals))(path)
-
-    with pytest.raises(ListError, match="100 elements or more went"):
-        whole(ask, "x", "runners", dict[str, Any])
-
-
-def test_what_was_read_last_of_a_runner_counts() -> None:
-    answers = iter([False, True])
-
-    def ask(path: str) -> Any:
-        busy = next(answers) if "page=1" in path.partition("per_page=100&")[2] else None
-        return listed("runners", [{"id": each, "busy": busy} for each in range(150)])(path)
-
-    assert {each["busy"] for each in whole(ask, "x", "runners", dict[str, Any]) if each["id"] < 100} == {True}
 
 
 @pytest.mark.parametrize("body", [None, [], {}, {"total_count": 1}, {"jobs": [], "total_count": "many"}, {"jobs": 7}])

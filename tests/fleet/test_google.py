@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 from typing import Any
 
 import google.auth
 import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.auth.exceptions import DefaultCredentialsError
-from google.oauth2.credentials import Credentials
-from google_auth_httplib2 import AuthorizedHttp
 from googleapiclient.errors import HttpError
 from googleapiclient.http import HttpMockSequence
 
 from bench.cloud.testing import TestCloud
 from infra.fleet.google import (
     HURRIED_RETRIES,
-    HURRIED_SECONDS,
     Api,
-    Clients,
     GoogleError,
-    _Connections,
     clients,
     execute,
 )
@@ -50,12 +43,6 @@ def test_uploads_go_to_the_local_cloud_as_well() -> None:
         assert local.api(Api.STORAGE)._rootDesc["rootUrl"] == f"{LOCAL}/"
 
 
-def test_a_collection_of_a_client_is_made_once() -> None:
-    with clients("a-lab", LOCAL) as local:
-        nodes = local.api(Api.TPU).projects().locations().nodes()
-        assert local.api(Api.TPU).projects().locations().nodes() is nodes
-
-
 def test_the_local_cloud_is_sent_no_credentials() -> None:
     with clients("a-lab", LOCAL) as local:
         assert isinstance(local.credentials, AnonymousCredentials)
@@ -75,44 +62,6 @@ def test_no_answer_is_said_in_one_line_with_what_was_being_done() -> None:
         execute(Unanswered(), "looking up a bucket")
     assert raised.value.status is None
     assert "\n" not in str(raised.value)
-
-
-def test_a_hurried_client_carries_credentials_and_a_time_limit() -> None:
-    credentials = Credentials(token="short-lived")
-    with Clients(project="a-lab", endpoint=f"{LOCAL}/", credentials=credentials, hurried=True) as made:
-        http = made.connection()
-        assert isinstance(http, AuthorizedHttp)
-        assert (http.credentials, http.http.timeout) == (credentials, HURRIED_SECONDS)
-    with clients("a-lab", LOCAL, hurried=True) as anonymous:
-        assert anonymous.connection().timeout == HURRIED_SECONDS
-
-
-def test_each_thread_has_a_connection_of_its_own_which_ends_with_it() -> None:
-    closed: list[object] = []
-
-    class Connection:
-        def close(self) -> None:
-            closed.append(self)
-
-    def asked() -> set[int]:
-        with ThreadPoolExecutor(2) as pool:
-            together = Barrier(2)
-
-            def ask(_: int) -> int:
-                together.wait(10)
-                first = connections.own()
-                assert connections.own() is first
-                return id(first)
-
-            return set(pool.map(ask, range(2)))
-
-    connections = _Connections(Connection)
-    assert len(asked()) == 2
-    assert closed == []
-    connections.own()
-    assert len(closed) == 2
-    connections.close_all()
-    assert len(closed) == 3
 
 
 def test_a_hurried_request_is_tried_again_once() -> None:

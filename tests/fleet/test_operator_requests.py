@@ -19,12 +19,6 @@ def drain(subject: str, by: str = "ada") -> DrainRequest:
     return DrainRequest(subject=subject, by=by, since=NOW, minutes=60)
 
 
-def test_a_drain_takes_the_place_of_an_earlier_one_of_the_same_subject() -> None:
-    first = operator_requests.with_drains(None, [drain("tpu-ci"), drain("tpu-v4")])
-    again = operator_requests.with_drains(first, [drain("tpu-ci", by="bob")])
-    assert {(each.subject, each.by) for each in read_requests(again).drains} == {("tpu-ci", "bob"), ("tpu-v4", "ada")}
-
-
 def test_a_zone_is_given_up_and_taken_back_beside_all_other_requests() -> None:
     drained = operator_requests.with_drains(None, [drain("tpu-ci")])
     lost = operator_requests.with_lost(
@@ -34,14 +28,6 @@ def test_a_zone_is_given_up_and_taken_back_beside_all_other_requests() -> None:
     found = read_requests(operator_requests.without_lost(lost, "us-west4-a"))
     assert found.lost == {"us-east1-d": "bob"}
     assert found.drains == read_requests(drained).drains
-
-
-def test_a_drain_of_a_command_that_was_killed_is_over_by_itself() -> None:
-    own = DrainRequest(subject="vm-0", by="up", since=NOW, minutes=60, until=NOW + timedelta(minutes=90))
-    told = read_requests(operator_requests.with_drains(None, [own, drain("tpu-ci")]))
-    assert own in told.drains
-    assert [each.subject for each in told.at(NOW + timedelta(minutes=89)).drains] == ["vm-0", "tpu-ci"]
-    assert [each.subject for each in told.at(NOW + timedelta(minutes=90)).drains] == ["tpu-ci"]
 
 
 def test_a_commands_own_drain_stands_beside_others_and_ends_alone() -> None:
@@ -58,13 +44,6 @@ def test_a_commands_own_drain_stands_beside_others_and_ends_alone() -> None:
     assert read_requests(operator_requests.without_drains(body, {"vm-0"})).drains == ()
     late = DrainRequest(subject="vm-0", by="up", since=until, minutes=60, until=until + timedelta(minutes=90))
     assert read_requests(operator_requests.with_drains(body, [late])).drains == (drain("vm-0", by="bob"), late)
-
-
-def test_ending_one_drain_leaves_the_others_and_the_rollouts() -> None:
-    body = operator_requests.paused(operator_requests.with_drains(None, [drain("tpu-ci"), drain("tpu-v4")]), ["tpu-v4"])
-    left = read_requests(operator_requests.without_drains(body, {"tpu-ci"}))
-    assert [each.subject for each in left.drains] == ["tpu-v4"]
-    assert left.paused == {"tpu-v4"}
 
 
 @given(st.sets(st.sampled_from("abcd")), st.sets(st.sampled_from("abcd")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from infra.model.errors import ConfigError
 from infra.model.fleet import slots
 from infra.model.node import node_spec
 from infra.model.stack import load_stack
-from tests.fleet.sandbox import GOLDEN, HEAVY, IMAGE, NEEDED, ORDERS, TOKEN, VM, Sandbox, sandbox
+from tests.fleet.sandbox import GOLDEN, HEAVY, IMAGE, NEEDED, ORDERS, TOKEN, Sandbox, sandbox
 from tests.synthetic_lab import the_lab
 
 SHELL_FILES = sorted(str(path) for path in RUNNER.rglob("*") if path.suffix in (".sh", ".env"))
@@ -83,28 +82,6 @@ def test_a_first_boot_does_every_step_in_order_and_registers_last(vm: Sandbox, u
     assert boot.calls[-1] == "systemctl restart --no-block tidepool-supervisor.service"
 
 
-def test_a_boot_is_told_step_by_step_in_the_vms_report(vm: Sandbox) -> None:
-    boot = vm.boot()
-    told = vm.report
-    assert [step["step"] for step in told["boot"]] == re.findall(r"step \d of 9, (\S+): done", boot.log)
-    assert {step["outcome"] for step in told["boot"]} == {"done"}
-    assert all(step["began"] <= step["ended"] for step in told["boot"])
-    assert (told["version"], told["phase"], told["reason"], told["bundle"]) == (1, "booting", None, vm.bundle)
-    assert (told["vm"], told["pool"], told["stack"], told["machine"]) == (VM, "tpu-ci", "ci", "4567")
-    said = [json.loads(line.removeprefix("tidepool-event: ")) for line in boot.log.splitlines() if "-event: " in line]
-    kept = [{**event, "at": "TIME"} | ({"seconds": "N"} if "seconds" in event else {}) for event in told["events"]]
-    assert kept == said, "what the console gets, the report has"
-
-
-def test_what_ran_before_a_crash_is_told_of_no_later_boot(vm: Sandbox) -> None:
-    vm.boot()
-    vm.reports.clear()
-    for part in ("runner", "job"):
-        (vm.root / f"var/lib/tidepool/report/{part}").write_text("of before")
-    vm.boot()
-    assert {(report["runner"], report["job"]) for report in vm.reports} == {(None, None)}
-
-
 def test_a_second_boot_repeats_nothing_that_is_done(vm: Sandbox) -> None:
     vm.boot()
     before = {path: path.stat().st_ino for path in (vm.root / "opt").rglob("*")}
@@ -127,18 +104,6 @@ def test_a_cache_that_cannot_be_warmed_is_logged_and_ignored(vm: Sandbox, fault:
     assert "the cache could not be warmed for marin-community/marin" in boot.log
     assert "warm-cache: failed after N s, and the boot goes on" in boot.log
     assert "step 9 of 9, start-supervisor: done" in boot.log
-
-
-def test_a_repository_that_fails_does_not_keep_the_next_one_cold(vm: Sandbox) -> None:
-    vm.publish(serves={"tpu-ci": ["marin-community/private", "marin-community/levanter"]})
-    boot = vm.boot()
-    assert "the cache was warmed for marin-community/levanter" in boot.log
-
-
-def test_the_cache_belongs_to_the_runners_user_and_is_the_folder_that_is_warmed(vm: Sandbox) -> None:
-    boot = vm.boot()
-    assert "chown 1000:1000 ROOT/opt/uv/cache" in boot.calls
-    assert (vm.root / "opt/uv/cache/wheels").is_dir()
 
 
 def test_uvs_cache_is_on_a_vm_where_images_say_that_it_is() -> None:
@@ -197,27 +162,6 @@ def test_no_token_reaches_the_log_or_a_command_line(vm: Sandbox) -> None:
     assert not list((vm.path / "tmp").iterdir()), "docker's login must not outlive the pull"
 
 
-def test_a_held_package_lock_is_waited_for(vm: Sandbox) -> None:
-    vm.flag("locked")
-    boot = vm.boot()
-    assert boot.status == 0, boot.log
-    assert "sleep 2" in boot.calls
-
-
-def test_a_tool_that_the_image_lacks_is_installed(vm: Sandbox) -> None:
-    vm.without("iptables")
-    calls = vm.boot().calls
-    assert "apt-get -o DPkg::Lock::Timeout=60 install -q -y --no-install-recommends iptables" in calls
-
-
-def test_docker_is_the_pinned_release_whatever_the_image_brings(vm: Sandbox) -> None:
-    vm.without("docker")
-    boot = vm.boot()
-    assert boot.status == 0, boot.log
-    assert (vm.root / "opt/tidepool/docker").readlink().name == "docker-29.9.0"
-    assert "systemctl restart tidepool-containerd.service tidepool-docker.service" in boot.calls
-
-
 def test_googles_agents_keep_the_docker_that_the_image_brings() -> None:
     touched = re.findall(
         r"systemctl .*\b(?<!tidepool-)(?:docker|containerd)\b.*", (GOLDEN / "first-boot.calls").read_text()
@@ -228,15 +172,6 @@ def test_googles_agents_keep_the_docker_that_the_image_brings() -> None:
         assert f"{own} " in unit, "two daemons share none of it"
 
 
-def test_a_download_with_another_checksum_is_refused_and_leaves_nothing(vm: Sandbox) -> None:
-    vm.pin(RUNNER_SHA256="0" * 64)
-    vm.publish()
-    boot = vm.boot()
-    assert boot.status == 1
-    assert "refused https://github.com/runner.tar.gz: its SHA-256 is not SHA256" in boot.log
-    assert not list((vm.root / "opt/actions-runner").glob("*"))
-
-
 def test_no_bundle_is_made_of_a_download_that_nobody_vouches_for(vm: Sandbox) -> None:
     vm.pin(RUNNER_SHA256="unresolved", UV_SHA256="unresolved")
     with pytest.raises(ConfigError) as refused:
@@ -245,13 +180,6 @@ def test_no_bundle_is_made_of_a_download_that_nobody_vouches_for(vm: Sandbox) ->
         "versions.env RUNNER_SHA256",
         "versions.env UV_SHA256",
     ]
-
-
-def test_a_download_that_fails_is_tried_again_with_growing_waits_and_then_fails_the_boot(vm: Sandbox) -> None:
-    del vm.internet["/github.com/runner.tar.gz"]
-    boot = vm.boot()
-    assert boot.status == 1
-    assert [call for call in boot.calls if call.startswith("sleep")] == [f"sleep {n}" for n in (2, 4, 8, 16, 32)]
 
 
 @pytest.mark.parametrize("path", SHELL_FILES)
@@ -275,16 +203,6 @@ def test_a_metadata_server_that_refuses_at_first_is_asked_again(vm: Sandbox, pat
     assert "the cache was warmed for marin-community/marin" in boot.log
 
 
-def test_a_refused_token_is_asked_for_again_before_docker_logs_in(vm: Sandbox) -> None:
-    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
-    vm.boot()
-    (vm.path / "images").write_text("")
-    vm.hesitate["service-accounts/default/token"] = 3
-    boot = vm.boot()
-    assert boot.status == 0, boot.log
-    assert "docker pull" in "\n".join(boot.calls)
-
-
 def test_a_vm_that_boots_before_the_first_publish_waits_for_it(vm: Sandbox) -> None:
     vm.refuse = 4
     boot = vm.boot()
@@ -302,13 +220,6 @@ def test_a_bundle_whose_bytes_are_not_those_of_its_name_never_runs(vm: Sandbox) 
     assert boot.status != 0
     assert "start-up begins" not in boot.log
     assert not (vm.root / "var/lib/tidepool" / digest).exists()
-
-
-def test_a_vm_without_orders_takes_a_new_bundle_at_its_next_boot(vm: Sandbox) -> None:
-    vm.boot()
-    (vm.runner / "start.sh").write_text("#!/bin/bash\necho the new one\n")
-    vm.publish()
-    assert vm.boot().log == "the new one\n"
 
 
 def test_a_vm_that_is_made_again_boots_with_the_bundle_of_its_orders_and_not_with_one_on_trial(vm: Sandbox) -> None:

@@ -10,8 +10,6 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from infra.fleet.bundle import RUNNER
 from tests.fleet.sandbox import Sandbox
 from tests.lacking import lacking
@@ -370,40 +368,6 @@ def test_what_warms_the_cache_gains_no_rights_and_leaves_nothing_running(vm: San
 
 
 # A disk of 4 MB for what the supervisor keeps, with nothing left on it.
-FULL = r"""
-set -e
-[[ $$ == 1 ]]
-/bin/mkdir "$SANDBOX/disk"
-/bin/mount -t tmpfs -o size=4m none "$SANDBOX/disk"
-/bin/cp -a "$TIDEPOOL_ROOT/var/lib/tidepool/." "$SANDBOX/disk"
-/bin/mount --bind "$SANDBOX/disk" "$TIDEPOOL_ROOT/var/lib/tidepool"
-/bin/mkdir -p "$SANDBOX/disk/job/written"
-while [[ -e $SANDBOX/left ]]; do /bin/cat /dev/zero >>"$SANDBOX/disk/$1" || :; done >/dev/null 2>&1 &
-until (($(/bin/df --output=avail "$SANDBOX/disk" | tail -n 1) == 0)); do /bin/sleep 0.01; done
-exec "${@:2}"
-"""
-
-
-@pytest.mark.parametrize(
-    ("filled", "phase"), [("job/written/by-a-job", "registering"), ("by-somebody-else", "unfit")], ids=["job", "other"]
-)
-def test_a_disk_with_nothing_left_is_freed_of_what_a_job_wrote_or_else_said(
-    vm: Sandbox, filled: str, phase: str
-) -> None:
-    namespaces = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
-    if not possible(*namespaces, "bash", "-c", "mount -t tmpfs none /mnt"):
-        lacking("this machine makes no mount namespaces")
-    vm.real("unshare")
-    vm.supervise()
-    vm.reports.clear()
-    vm.flag("left", "container-of-an-earlier-supervisor\n")
-    if phase == "unfit":
-        vm.flag("free", "0")
-    cycle = vm.supervise(inside=(*namespaces, "/bin/bash", "-c", FULL, "full", filled))
-    assert "docker rm -f -v tidepool-job" in cycle.calls
-    assert vm.phases[-1:] == [phase], cycle.log
-    if phase == "unfit":
-        assert vm.report["reason"] == "the disk is full: 0 MB are free and a job needs 20480"
 
 
 def read_if_there(path: Path) -> bytes:

@@ -22,7 +22,6 @@ from tests.fleet.sandbox import (
     HEAVY,
     IMAGE,
     NEEDED,
-    NO_JOB,
     ONE_JOB,
     REPORT,
     TOKEN,
@@ -74,24 +73,6 @@ def containers(boot: Boot) -> list[list[str]]:
 
 
 # Worker 0
-
-
-def test_worker_0_registers_nothing_before_every_host_has_joined(vm: Sandbox) -> None:
-    vm.grants(1)
-    cycle = vm.supervise()
-    assert not vm.asked
-    assert not containers(cycle)
-    assert (vm.report["phase"], vm.report["reason"]) == ("registering", "waits for host 1 of its slice")
-    assert re.fullmatch(r"ssh-ed25519 [A-Za-z0-9+/]{68}", said(vm, ROUND)["round"])
-    assert said(vm, ROUND)["image"] == IMAGE
-
-
-def test_a_round_that_cannot_be_opened_is_tried_again_after_a_wait(vm: Sandbox) -> None:
-    vm.down.add("reports")
-    vm.grants(1)
-    cycle = vm.supervise()
-    assert "phase registering: no round can be opened for the other hosts of its slice" in cycle.log
-    assert not vm.asked
 
 
 def requests(vm: Sandbox) -> tuple[str, str]:
@@ -149,55 +130,6 @@ def test_every_job_has_a_key_of_its_own_which_goes_with_it(vm: Sandbox) -> None:
         assert not [each for each in vm.root.rglob("*") if each.is_file() and secret in each.read_text("latin-1")]
 
 
-@pytest.mark.parametrize(
-    ("told", "phase", "reason"),
-    [
-        (("unfit", "the disk is full"), "unfit", "host 1 of its slice is unfit: the disk is full"),
-        pytest.param(("pulling", "no image"), "registering", "host 1 of its slice is pulling: no image", marks=HEAVY),
-        pytest.param(
-            ("joined", "", 'command=\\"x\\" ssh-rsa'), "registering", "waits for host 1 of its slice", marks=HEAVY
-        ),
-    ],
-)
-def test_a_slice_is_as_fit_as_each_of_its_hosts(vm: Sandbox, told: tuple[str, ...], phase: str, reason: str) -> None:
-    joins(vm, *told)
-    vm.grants(1)
-    vm.supervise(sleeps=3)
-    assert not vm.asked
-    assert (vm.report["phase"], vm.report["reason"]) == (phase, reason)
-
-
-@HEAVY
-def test_a_host_that_joined_and_does_not_answer_is_waited_for(vm: Sandbox) -> None:
-    joins(vm)
-    vm.limit(SSH_PORT="9")
-    publish(vm)
-    vm.grants(1)
-    vm.supervise(sleeps=3)
-    assert not vm.asked
-    assert vm.report["reason"] == "host 1 of its slice has joined and does not answer on port 9"
-
-
-@HEAVY
-def test_what_a_host_said_of_another_round_is_not_believed(vm: Sandbox) -> None:
-    says(vm, HOST_1, round=KEY, phase="unfit", reason="of an earlier life", host_key=KEY)
-    vm.supervise()
-    assert vm.report["reason"] == "waits for host 1 of its slice"
-
-
-@HEAVY
-def test_a_runner_without_a_job_is_stopped_when_a_host_no_longer_answers(vm: Sandbox) -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    vm.limit(LOOK_EVERY="1")
-    joins(vm, port=str(listener.getsockname()[1]))
-    vm.registered = listener.close
-    vm.flag("container", NO_JOB)
-    vm.grants(1)
-    cycle = vm.supervise(sleeps=9)
-    assert "docker stop tidepool-job" in cycle.calls
-    assert "a host of the slice does not answer: the runner, which has no job, is stopped" in cycle.log
-
-
 # The others
 
 
@@ -215,17 +147,6 @@ UNTIL_STOPPED = "while [[ ! -e $SANDBOX/stopped ]]; do /bin/sleep 0.02; done\n"
 def ends_round(vm: Sandbox) -> str:
     """In shell: worker 0 has no round any more."""
     return f"echo '{{}}' | {requests(vm)[1]}{ROUND}\n"
-
-
-def test_the_others_wait_for_worker_0_clean_and_with_the_image(other: Sandbox) -> None:
-    cycle = other.supervise()
-    told = said(other, REPORT.replace(".json", ".worker-1.json"))
-    assert (told["phase"], told["reason"]) == ("idle", "host 1 of its slice waits for worker 0")
-    assert [call for call in cycle.calls if call.startswith("fuser")]
-    assert not containers(cycle)
-    assert not other.asked
-    assert REPORT not in other.objects
-    assert ROUND not in other.objects, "worker 0 alone writes it"
 
 
 def test_the_others_let_the_key_of_the_round_into_a_container_of_its_image_until_it_ends(
@@ -254,68 +175,6 @@ def test_the_others_let_the_key_of_the_round_into_a_container_of_its_image_until
     assert said(other, HOST_1)["round"] == KEY
     assert re.fullmatch(r"ssh-ed25519 [A-Za-z0-9+/]{68}", said(other, HOST_1)["host_key"])
     assert not other.asked
-
-
-@HEAVY
-def test_a_host_runs_the_image_of_the_round_whatever_the_pointer_says(other: Sandbox) -> None:
-    image = f"{IMAGE.partition('@')[0]}@sha256:{'b' * 64}"
-    says(other, ROUND, round=KEY, image=image)
-    other.flag("container", f"{ends_round(other)}{UNTIL_STOPPED}")
-    assert containers(other.supervise())[0][-1] == f"{IMAGE.partition('@')[0]}@sha256:SHA256"
-    assert (other.path / "images").read_text().splitlines()[-1] == image
-
-
-@HEAVY
-@pytest.mark.parametrize("key", [f'command="rm -rf /" {KEY}', f"{KEY}\n{KEY}", "ssh-rsa AAAA", "", None, 5, {}])
-def test_what_is_more_or_less_than_a_key_opens_nothing(other: Sandbox, key: Any) -> None:
-    says(other, ROUND, round=key, image=IMAGE)
-    assert not containers(other.supervise())
-
-
-UNABLE: dict[str, tuple[Callable[[Sandbox], Any], str, str]] = {
-    "disk": (lambda vm: vm.flag("free", "100"), "unfit", "the disk is full: 100 MB are free and a job needs 20480"),
-    "busy": (lambda vm: vm.flag("no-docker"), "unfit", "docker does not answer"),
-    "tag": (
-        lambda vm: says(vm, ROUND, round=KEY, image=f"{IMAGE.partition('@')[0]}@latest"),
-        "pulling",
-        f"refused image {IMAGE.partition('@')[0]}@latest: not a digest in Artifact Registry",
-    ),
-    "foreign": (
-        lambda vm: says(vm, ROUND, round=KEY, image=f"us-docker.pkg.dev/evil/x/y@sha256:{'b' * 64}"),
-        "pulling",
-        f"refused image us-docker.pkg.dev/evil/x/y@sha256:{'b' * 64}: not from the repository of this VM's own",
-    ),
-    "no ssh": (
-        lambda vm: vm.flag("container", "echo 'exec: /usr/sbin/sshd: No such file'; exit 127\n"),
-        "unfit",
-        "the container for worker 0's job ended, status 127: exec: /usr/sbin/sshd: No such file",
-    ),
-}
-
-
-@pytest.mark.parametrize("fault", ["disk", *(pytest.param(each, marks=HEAVY) for each in UNABLE if each != "disk")])
-def test_a_host_that_cannot_join_tells_worker_0_why(other: Sandbox, fault: str) -> None:
-    breaks, phase, reason = UNABLE[fault]
-    says(other, ROUND, round=KEY, image=IMAGE)
-    breaks(other)
-    other.supervise()
-    told = said(other, HOST_1)
-    assert (told["round"], told["phase"], told["reason"]) == (KEY, phase, reason)
-
-
-@HEAVY
-@pytest.mark.parametrize("order", [{"restart": 3}, {"drain": True}, {"image": IMAGE.replace("a" * 64, "c" * 64)}])
-def test_under_a_job_a_host_obeys_a_restart_alone(other: Sandbox, order: dict[str, Any]) -> None:
-    says(other, ROUND, round=KEY, image=IMAGE)
-    other.order(**order)
-    written = json.dumps({"version": 1, **order})
-    del other.objects[f"runner/orders/{REPORT.rpartition('/')[2]}"]
-    later = f"echo '{written}' | {requests(other)[1]}runner/orders/{REPORT.rpartition('/')[2]}\n"
-    lasts = UNTIL_STOPPED if "restart" in order else "/bin/sleep 2.5\n"
-    other.flag("container", f"{later}{lasts}[[ -e $SANDBOX/stopped ]] || touch $SANDBOX/undisturbed\n")
-    cycle = other.supervise()
-    assert (other.path / "undisturbed").exists() == ("restart" not in order)
-    assert ("start-up begins" in cycle.log) == ("restart" in order)
 
 
 # Both, with real ssh

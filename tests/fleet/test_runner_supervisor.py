@@ -20,13 +20,10 @@ from infra.fleet.runner.supervisor.limits import ASK_APART
 from tests.fleet.sandbox import (
     GOLDEN,
     HEAVY,
-    IMAGE,
     JIT,
-    NO_JOB,
     ONE_JOB,
     REPORT,
     TOKEN,
-    VM,
     Sandbox,
     containers,
     values,
@@ -62,13 +59,6 @@ def test_a_boot_and_a_job_go_the_same_way_under_the_oldest_python_of_a_runtime(
     assert boot.status == 0, boot.log
     vm.grants(1)
     assert vm.supervise().log == (GOLDEN / "job-cycle.log").read_text()
-
-
-@HEAVY
-def test_the_broker_is_told_who_asks_and_nothing_else(vm: Sandbox) -> None:
-    vm.supervise()
-    token = f"Bearer identity of http://{vm.server} full"
-    assert vm.asked == [{"stack": "ci", "vm": VM, "pool": "tpu-ci", "token": token}]
 
 
 @pytest.mark.parametrize("token", ["e30.e30.c2ln", 'no token", "phase": "busy', ""])
@@ -110,25 +100,6 @@ def test_a_registration_of_another_shape_is_left_to_the_runner(tmp_path: Path, p
     done = subprocess.run(["bash", "-c", entry], input=f"{packed}\n", capture_output=True, text=True, check=True)
     assert done.stdout == packed
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["run.sh"]
-
-
-def test_a_long_registration_passes_through_no_file_either(vm: Sandbox) -> None:
-    vm.flag("container", f'readlink /proc/self/fd/0 >"$SANDBOX/input"\n{ONE_JOB}')
-    long = JIT * 500
-    vm.broker = [(200, 0, {"runner": f"{VM}-000000", "jit": long, "expires": "2026-11-21T16:00:00Z"})]
-    vm.supervise()
-    assert (vm.path / "jits").read_text() == f"{long}\n"
-    assert (vm.path / "input").read_text().startswith("pipe:")
-
-
-@HEAVY
-@pytest.mark.parametrize("broker", ["http://broker.example", "http://127.0.0.1.example:80", "ftp://x", "--insecure"])
-def test_no_token_is_sent_to_a_broker_that_others_may_read(vm: Sandbox, broker: str) -> None:
-    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}}, broker=broker)
-    vm.grants(1)
-    vm.supervise()
-    assert vm.report["reason"] == f"refused broker {broker}: not https"
-    assert not vm.asked
 
 
 def test_a_container_gets_the_tpu_and_nothing_else_of_the_vm(vm: Sandbox) -> None:
@@ -175,30 +146,6 @@ def test_the_next_job_finds_nothing_of_the_last_one(vm: Sandbox) -> None:
     assert not job.exists()
 
 
-@HEAVY
-def test_the_tpu_is_cleaned_before_every_registration(vm: Sandbox) -> None:
-    reset = vm.device(1)
-    for name in ("libtpu_lockfile", "tpu_logs"):
-        (vm.root / "tmp" / name).mkdir(parents=True)
-    vm.grants(1)
-    cycle = vm.supervise()
-    held = "fuser -k -KILL ROOT/dev/vfio/0 ROOT/dev/vfio/1"
-    assert [call for call in cycle.calls if call.startswith(("fuser", "docker run"))][0::2] == [held, held]
-    assert reset.read_text() == "1\n"
-    assert not list((vm.root / "tmp").iterdir())
-
-
-@HEAVY
-def test_a_tpu_that_opens_after_a_while_is_waited_for(vm: Sandbox) -> None:
-    vm.device(1, busy=True)
-    busy = vm.root / "dev/vfio/1"
-    vm.flag("meanwhile", f'(($(grep -c "^sleep 1$" "$SANDBOX/calls") < 3)) || {{ rm -rf {busy}; touch {busy}; }}\n')
-    vm.grants(1)
-    cycle = vm.supervise(sleeps=5)
-    assert cycle.calls.count("sleep 1") == 3
-    assert len(containers(cycle)) == 1
-
-
 UNFIT: dict[str, tuple[Callable[[Sandbox], Any], str]] = {
     "busy": (lambda vm: vm.device(1, busy=True), "the TPU stays busy: /dev/vfio/1 did not open within 30 s"),
     "gone": (
@@ -232,73 +179,11 @@ def test_a_vm_that_is_not_fit_says_why_and_takes_no_job(vm: Sandbox, fault: str)
     assert not containers(cycle)
 
 
-def test_a_chip_that_cannot_be_reset_and_opens_serves(vm: Sandbox) -> None:
-    vm.device(1).mkdir()
-    vm.grants(1)
-    cycle = vm.supervise()
-    assert "0000:00:01.0 could not be reset" in cycle.log
-    assert len(containers(cycle)) == 1
-
-
-@HEAVY
-@pytest.mark.parametrize(("skew", "served"), [(0, 1), (90, 0)])
-def test_a_metadata_server_without_a_date_leaves_the_clock_to_the_bucket(vm: Sandbox, skew: int, served: int) -> None:
-    vm.timeless.add("metadata")
-    vm.skew_s = skew
-    vm.grants(1)
-    assert len(containers(vm.supervise())) == served
-
-
 def test_a_job_leaves_the_machine_processes_and_memory(vm: Sandbox) -> None:
     vm.grants(1)
     (arguments,) = containers(vm.supervise())
     assert values(arguments, "--pids-limit") == ["32768"]
     assert values(arguments, "--memory") == [f"{48 * 1024 - 4096}m"]
-
-
-def test_a_runner_that_goes_on_after_its_job_is_stopped(vm: Sandbox) -> None:
-    vm.limit(LOOK_EVERY="1", LONGEST_END="0")
-    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
-    vm.flag("container", ONE_JOB + NO_JOB.partition("\n")[2].partition("\n")[2])
-    vm.grants(1)
-    cycle = vm.supervise()
-    assert "the job is over and its runner goes on: the container is stopped" in cycle.log
-    assert vm.phases[-1] == "registering"
-
-
-@HEAVY
-def test_a_full_disk_is_first_freed_of_other_images(vm: Sandbox) -> None:
-    vm.flag("free", "100")
-    vm.flag("freed", "50000")
-    vm.grants(1)
-    cycle = vm.supervise()
-    assert "docker image rm -f sha256:old" in cycle.calls
-    assert not [call for call in cycle.calls if call.startswith("docker image rm") and "@" in call]
-    assert len(containers(cycle)) == 1
-
-
-@HEAVY
-def test_rules_are_set_again_before_a_job(vm: Sandbox) -> None:
-    vm.boot()
-    vm.grants(1)
-    cycle = vm.supervise()
-    calls = list(cycle.calls)
-    assert calls.index("iptables -w -t filter -I FORWARD -j TIDEPOOL-JOBS") < next(
-        number for number, call in enumerate(calls) if call.startswith("docker run")
-    )
-
-
-@pytest.mark.parametrize(
-    ("status", "again", "sleeps"), [(409, 30, ["15", "15"]), (429, 20, ["15", "5"]), (503, 7, ["7"])]
-)
-def test_a_refusal_is_waited_out_for_as_long_as_the_broker_says(
-    vm: Sandbox, status: int, again: int, sleeps: list[str]
-) -> None:
-    vm.broker = [(status, again, {"reason": "word", "message": "Why."})] * 2
-    cycle = vm.supervise(sleeps=len(sleeps))
-    assert [call for call in cycle.calls if call.startswith("sleep")] == [f"sleep {seconds}" for seconds in sleeps]
-    assert vm.report["phase"] == "registering"
-    assert vm.report["reason"] == f"the broker gives no registration: {status} word: Why."
 
 
 def test_after_a_short_job_the_broker_is_asked_when_it_lets_a_vm_come_again(vm: Sandbox) -> None:
@@ -313,54 +198,6 @@ def test_after_a_short_job_the_broker_is_asked_when_it_lets_a_vm_come_again(vm: 
 
 def test_the_turn_of_a_supervisor_is_the_brokers() -> None:
     assert A_TURN.total_seconds() == ASK_APART
-
-
-@HEAVY
-def test_a_refusal_without_a_time_is_asked_again_after_growing_waits(vm: Sandbox) -> None:
-    vm.broker = [(403, 0, {"reason": "not-ready", "message": "Not yet."}), (502, 0, {}), (200, 0, {"jit": ""})]
-    cycle = vm.supervise(sleeps=5)
-    seconds = [int(call.removeprefix("sleep ")) for call in cycle.calls if call.startswith("sleep")]
-    assert 5 <= seconds[0] < 10
-    assert sum(seconds[1:3]) >= 10
-    assert not containers(cycle), "an answer without a registration is none"
-
-
-@HEAVY
-def test_a_report_that_cannot_be_written_keeps_nobody_from_serving(vm: Sandbox) -> None:
-    vm.down = {"reports"}
-    vm.grants(1)
-    cycle = vm.supervise()
-    assert "the report could not be written" in cycle.log
-    assert len(containers(cycle)) == 1
-
-
-@HEAVY
-def test_without_a_broker_a_vm_says_so(vm: Sandbox) -> None:
-    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}}, broker=None)
-    vm.supervise()
-    assert vm.report["reason"] == "runner/startup.json names no broker"
-
-
-@HEAVY
-def test_a_runner_that_is_removed_while_idle_is_asked_for_again_at_once(vm: Sandbox) -> None:
-    vm.limit(AT_ONCE="0")
-    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
-    vm.flag("container", 'echo "2026-11-21 15:00:00Z: Listening for Jobs"\n')
-    vm.grants(2)
-    cycle = vm.supervise()
-    assert len(containers(cycle)) == 2
-    assert len(vm.asked) == 3
-
-
-@HEAVY
-def test_an_image_whose_runner_ends_at_once_again_and_again_makes_the_vm_unfit(vm: Sandbox) -> None:
-    vm.limit(MOST_IDLE_ENDS="2")
-    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
-    vm.flag("container", "exit 127\n")
-    vm.grants(2)
-    vm.supervise(sleeps=2)
-    assert vm.report["phase"] == "unfit"
-    assert vm.report["reason"] == "runners end at once without a job, 2 in a row, the last with status 127"
 
 
 def test_what_a_job_prints_cannot_break_the_report(vm: Sandbox) -> None:
@@ -385,13 +222,6 @@ def test_the_image_runs_its_own_runner_unless_the_bundle_pins_another_version(vm
     cycle = vm.supervise()
     assert not containers(cycle)
     assert vm.report["reason"] == "runner 2.337.0 is neither in the image (2.300.0) nor on the VM"
-
-
-@HEAVY
-def test_a_cache_that_could_not_be_warmed_does_not_hide_the_images(vm: Sandbox) -> None:
-    vm.grants(1)
-    (arguments,) = containers(vm.supervise())
-    assert not values(arguments, "--mount")
 
 
 @HEAVY

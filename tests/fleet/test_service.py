@@ -227,14 +227,6 @@ def test_a_sweep_that_sigterm_ends_says_so_and_gives_its_lease_back(
     assert again[0] == 0, str(again)
 
 
-def test_a_sweep_that_cannot_begin_is_a_line_and_exit_code_1(image: Path, fleet: dict[str, str]) -> None:
-    code, (line,), complained = ran(image, "controller", "other", environ=fleet)
-    assert code == 1
-    assert (line["event"], line["stack"]) == ("unswept", "other")
-    assert bucket_names.manifest_object("other") in line["reason"]
-    assert complained == f"error: {line['reason']}\n"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [("broker", "ci"), ("broker", "serve", "ci", "--cloud", "google", "--host", "127.0.0.1", "--json")],
@@ -287,11 +279,6 @@ def test_everything_that_the_environment_lacks_is_said_at_once(capsys: pytest.Ca
     assert settings.BUCKET in said
 
 
-def test_a_broker_without_settings_is_told_which(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["broker", "ci"], {}) == 2
-    assert settings.APP in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("port", ["0", "65536", "http", "-1", "٣"])
 def test_a_port_that_is_none_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with suppress(SystemExit):
@@ -313,16 +300,3 @@ def test_other_arguments_are_refused(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as refused:
         main(arguments, {})
     assert refused.value.code == 2
-
-
-def test_an_address_that_is_taken_is_said(fleet: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        environ = {
-            **fleet,
-            settings.AUDIENCE: "https://broker.example.com",
-            settings.APP: "12",
-            settings.INSTALLATION: "34",
-            settings.KEY_SECRET: f"projects/{fleet[settings.PROJECT]}/secrets/app-key/versions/latest",
-        }
-        assert main(["broker", "ci", "--port", str(taken.getsockname()[1])], environ) == 1
-    assert "is something there already" in capsys.readouterr().err

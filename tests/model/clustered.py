@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from infra.model.schema import StackConfig
 from infra.model.stack import stack_from_pulumi
+from tests.model.given import stack_text
 
 CLUSTER: Final[dict[str, Any]] = {
     "name": "train",
@@ -17,6 +18,39 @@ CLUSTER: Final[dict[str, Any]] = {
     "system": {"machine_type": "n2-standard-8", "nodes": 2},
 }
 """Without CPU pools."""
+ENTRY: Final = {"accelerator": "v4-32", "zone": "us-central2-b", "capacity": "spot", "number": 1}
+
+
+def cluster(**fields: object) -> str:
+    """A right cluster of us-central2; a value of None leaves a key out."""
+    usual: dict[str, object] = {
+        "name": "train",
+        "region": "us-central2",
+        "zones": "[us-central2-b]",
+        "maintenance": "{days: [SA, SU], start: '09:00', hours: 8}",
+        "system": "{machine_type: n2-standard-8}",
+    }
+    return "".join(f"{key}: {value}\n" for key, value in (usual | fields).items() if value is not None)
+
+
+def entry(**fields: object) -> str:
+    lines = [f"{key}: {value}" for key, value in (ENTRY | fields).items() if value is not None]
+    return "- " + "\n  ".join(lines) + "\n"
+
+
+def text(*entries: str, of: str | None = None, **sections: str) -> str:
+    return stack_text(cluster=cluster() if of is None else of, slices="".join(entries) or entry(), **sections)
+
+
+def batch(**fields: object) -> str:
+    usual: dict[str, object] = {
+        "name": "batch",
+        "machine_type": "n2-highmem-16",
+        "zones": "[us-central2-b]",
+        "maximum": 4,
+    }
+    inner = ", ".join(f"{key}: {value}" for key, value in (usual | fields).items())
+    return f"[{{{inner}}}]"
 
 
 def clustered(**sections: Any) -> StackConfig:

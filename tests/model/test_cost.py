@@ -9,7 +9,6 @@ import pytest
 from infra.model.cost import HOURS_PER_MONTH, Amount
 from infra.model.dollars import Dollars
 from infra.model.stack import read_stack
-from tests.model.clustered import CLUSTER, clustered
 from tests.model.given import POOL, cost_of, parse, pool, stack_text
 
 
@@ -42,12 +41,6 @@ def test_half_a_cent_of_a_month_is_a_cent() -> None:
     assert cost_of(config, {"tpu-ci": 0.01171875}).declared.month.exact == Decimal("0.05"), "0.045 dollars"
 
 
-@pytest.mark.parametrize(("kind", "hour"), [("on-demand", "9.60"), ("preemptible", "3.84"), ("spot", "3.84")])
-def test_each_kind_of_capacity_has_a_price_of_its_own(kind: str, hour: str) -> None:
-    config = parse(stack_text(pools=POOL.replace("preemptible", kind)))
-    assert cost_of(config).declared.hour.exact == Decimal(hour)
-
-
 @pytest.mark.parametrize(
     "mistake",
     [
@@ -74,13 +67,6 @@ def test_what_has_no_price_is_named_and_not_counted_as_nothing() -> None:
 def test_a_pool_without_vms_costs_nothing_whether_it_has_a_price_or_not() -> None:
     empty = pool(accelerator="tpu7x-8", zones="{us-central1-c: 0}", capacity="on-demand")
     assert cost_of(parse(stack_text(pools=POOL + empty))).unpriced == ()
-
-
-def test_slices_of_a_cluster_cost_their_maximum_around_the_clock() -> None:
-    declared = {"accelerator": "v5litepod-4", "zone": "us-west4-a", "capacity": "spot", "buffer": 1, "maximum": 3}
-    place = {"region": "us-west4", "zones": ["us-west4-a"]}
-    cost = cost_of(clustered(cluster=CLUSTER | place, slices=[declared])).declared
-    assert cost == cost_of(parse(stack_text(pools=pool(zones="{us-west4-a: 3}")))).declared
 
 
 def test_reserved_chips_are_paid_whether_used_or_not_and_add_nothing() -> None:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
-import pytest
-
-from tests import plugin
 from tests.counted_prices import CATALOGUE, changed_prices
 
 
@@ -24,16 +20,3 @@ def test_a_price_that_was_edited_is_named_with_both_dates(tmp_path: Path) -> Non
     (said,) = changed_prices(catalogue=edited)
     assert said.startswith("v4 us-central2-b spot: 0.93 dollars a chip-hour as of 2026-12; ")
     assert said.endswith("are counted with 0.9215 of 2026-08")
-
-
-@pytest.mark.parametrize(("outcome", "sections"), [("failed", [("list prices", "v4: 0.93")]), ("passed", [])])
-def test_a_test_that_fails_beside_an_edited_price_says_which(
-    monkeypatch: pytest.MonkeyPatch, outcome: Literal["failed", "passed"], sections: list[tuple[str, str]]
-) -> None:
-    monkeypatch.setattr(plugin, "changed_prices", lambda: ("v4: 0.93",))
-    report = pytest.TestReport("a", ("a.py", 1, "a"), {}, outcome, None, "call")
-    reporting = plugin.pytest_runtest_makereport()
-    next(reporting)
-    with pytest.raises(StopIteration) as ended:
-        reporting.send(report)
-    assert ended.value.value.sections == sections

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from infra.model.deployment import removed_from_state, without
-from infra.model.plan import Op
 
 HEAD = "urn:pulumi:ci::tidepool::"
 STACK, PROVIDER = f"{HEAD}pulumi:pulumi:Stack::tidepool-ci", f"{HEAD}pulumi:providers:gcp::default"
@@ -58,12 +57,6 @@ def test_a_provider_of_what_goes_goes_along_with_all_that_it_made() -> None:
     assert [step.name for step in steps] == ["a-0", "inside", "team"]
 
 
-def test_each_is_kept_in_the_cloud_and_says_whether_it_was_protected() -> None:
-    steps = removed_from_state(STATE, ["urn:**::images"])
-    assert {step.op for step in steps} == {Op.RETAIN}
-    assert [step.protect for step in steps] == [True, False, False]
-
-
 def test_the_state_without_them_has_all_else_as_it_was() -> None:
     left = without(
         {"version": 3, "deployment": {**STATE, "manifest": 1}}, removed_from_state(STATE, ["urn:**::images"])
@@ -72,8 +65,3 @@ def test_the_state_without_them_has_all_else_as_it_was() -> None:
     assert [each["urn"].rpartition("::")[2] for each in left["deployment"]["resources"]] == [
         "tidepool-ci", "default", "a", "a-0", "other",
     ]  # fmt: skip
-
-
-def test_a_stack_without_a_state_has_nothing_to_forget() -> None:
-    assert removed_from_state(None, ["**"]) == ()
-    assert removed_from_state({}, ["**"]) == ()

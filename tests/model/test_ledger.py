@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from infra.model.ledger import accounts
 from infra.model.stack import read_stack
-from tests.model.clustered import CLUSTER, clustered
 from tests.model.given import parse, pool, sibling, stack_text
 
 RESERVATION = "- {name: r, project: my-lab, zone: us-central2-b, generation: v4, chips: 64, held_elsewhere: 8}\n"
@@ -23,22 +22,6 @@ def test_each_limit_has_an_account_with_who_draws_and_what_remains() -> None:
     assert (reserved.used, reserved.remaining, reserved.held_elsewhere) == (40, 24, 8)
     assert [(draw.stack, draw.pool, draw.chips) for draw in reserved.draws] == [("ci", "big", 32)]
     assert (quota.used, quota.remaining) == (12, 88)
-
-
-def test_a_pool_of_size_zero_draws_nothing() -> None:
-    pools = pool(accelerator="v4-32", zones="{us-central2-b: 0}", capacity="{reserved: r}")
-    (reserved,) = accounts(parse(stack_text(pools=pools, reservations=RESERVATION)))
-    assert reserved.draws == ()
-    assert reserved.remaining == 56
-
-
-def test_pools_of_sibling_stacks_draw_on_the_same_limit() -> None:
-    sibling = parse(stack_text(pools=pool(name="night", zones="{us-west4-a: 5}")), stack="nightly")
-    (quota,) = accounts(parse(stack_text(pools=pool(), quotas=QUOTA)), (sibling,))
-    assert [(draw.stack, draw.pool, draw.chips) for draw in quota.draws] == [
-        ("ci", "other", 4),
-        ("nightly", "night", 20),
-    ]
 
 
 def test_a_sum_names_every_pool_and_what_nobody_here_declares() -> None:
@@ -69,13 +52,6 @@ def test_a_pool_draws_its_own_slices_and_those_that_may_come_from_its_other_zone
     both = pool(zones="{us-west4-a: 2, us-west1-c: 2}", fallback="[{zone: us-west4-a, capacity: preemptible}]")
     (there,) = accounts(read_stack(stack_text(pools=both, quotas=QUOTA).encode(), stack="ci", source="ci").parts.config)
     assert there.sum_shown() == "ci/other (2 + 2 by fallback) x 4 = 16, together 16 of 100 chips"
-
-
-def test_slices_of_a_cluster_draw_on_the_limit_of_their_zone_at_their_maximum() -> None:
-    declared = {"accelerator": "v4-32", "zone": "us-central2-b", "capacity": "spot", "buffer": 1, "maximum": 3}
-    quota = {"project": "my-lab-tpus", "zone": "us-central2-b", "generation": "v4", "kind": "preemptible", "chips": 64}
-    (drawn,) = accounts(clustered(cluster=CLUSTER, slices=[declared], quotas=[quota]))
-    assert [(draw.slices, draw.chips) for draw in drawn.draws] == [(3, 48)]
 
 
 @pytest.mark.parametrize(

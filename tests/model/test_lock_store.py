@@ -21,38 +21,6 @@ def refused(**more: Any) -> dict[str, str]:
     return {each.subject.rpartition("tidepool:")[2]: f"{each.rule}; {each.fix}" for each in error.value.problems}
 
 
-@pytest.mark.parametrize(
-    ("store", "where"),
-    [
-        ({}, "store"),
-        ({"redis": REDIS, "firestore": {"location": "nam5"}}, "store"),
-        ({"redis": {}}, "store.redis.region"),
-        ({"redis": REDIS | {"memory_gb": 0}}, "store.redis.memory_gb"),
-        ({"redis": REDIS | {"memory_gb": 301}}, "store.redis.memory_gb"),
-        ({"redis": REDIS | {"range": "10.33.0.0/24"}}, "store.redis.range"),
-        ({"redis": REDIS | {"range": "10.0.3.0/29"}}, "store.redis.range"),
-        ({"redis": REDIS | {"range": "8.8.8.8/29"}}, "store.redis.range"),
-        ({"firestore": {"location": "Iowa"}}, "store.firestore.location"),
-        ({"etcd": {}}, "store.etcd"),
-    ],
-)
-def test_a_store_that_google_would_not_make_is_refused(store: Any, where: str) -> None:
-    teams = [{"name": "rl", "account": ACCOUNT}]
-    assert where in refused(store=store, teams=teams)
-
-
-def test_firestore_is_for_teams_with_a_google_account() -> None:
-    found = refused(store={"firestore": {"location": "nam5"}})
-    assert list(found) == ["queues.teams[0]"]
-    assert "account: beside its name, or store: redis" in found["queues.teams[0]"]
-
-
-def test_a_secret_is_read_by_teams_that_are_declared_and_have_an_account() -> None:
-    found = refused(secrets=[{"name": "hf", "readers": ["team/lr", "team/pretraining"]}])
-    assert "team/rl" in found["secrets[0].readers[0]"]
-    assert "account: of team pretraining" in found["secrets[0].readers[1]"]
-
-
 def test_a_team_mounts_the_secrets_that_name_it() -> None:
     secrets = [{"name": "hf", "readers": ["team/rl"]}, {"name": "other", "readers": ["broker"]}]
     config = stack(secrets=secrets)

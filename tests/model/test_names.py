@@ -29,10 +29,6 @@ def test_distinct_stacks_and_pools_have_distinct_accounts(pairs: list[tuple[str,
     assert len(roles) == 3 * len({stack for stack, _ in pairs})
 
 
-def test_a_hyphen_may_stand_on_either_side_without_two_accounts_meeting() -> None:
-    assert names.pool_account_id("ci", "broker") != names.role_account_id("ci-pool", "broker")
-
-
 def test_an_account_that_fits_is_readable_and_a_long_one_keeps_its_tail() -> None:
     assert names.pool_account_id("ci", "tpu-ci") == "tidepool-ci-pool-tpu-ci"
     long_one = names.pool_account_id("training", "a-very-long-pool-name-v5litepod-256")
@@ -51,14 +47,6 @@ def test_distinct_pools_zones_and_indexes_have_distinct_vm_names(
 ) -> None:
     made = [names.vm_name(pool, zone, index) for pool in pools for zone in zones for index in range(count)]
     assert len(set(made)) == len(made)
-
-
-def test_network_paths_are_full_ones() -> None:
-    assert names.network_path("my-lab", "ci") == "projects/my-lab/global/networks/tidepool-ci"
-    assert (
-        names.subnetwork_path("my-lab", "ci", "us-west4")
-        == "projects/my-lab/regions/us-west4/subnetworks/tidepool-ci-us-west4"
-    )
 
 
 @pytest.mark.parametrize("text", ["", "A", "1a", "a-", "-a", "a_b", "a.b", "a" * 64, "a b", "a\n"])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from infra.model import fleet
-from infra.model.manifest import NO_VM, in_transition, manifest
+from infra.model.manifest import in_transition, manifest
 from infra.model.node import STARTUP_SCRIPT_KEY, NodeSpec, node_spec
 from infra.model.stack import load_stack
-from infra.model.stack_text import stack_names
 from tests.model.given import ROOT, parse, pool, stack_text
 from tests.synthetic_lab import the_lab
 
@@ -24,12 +21,15 @@ def spec(**fields: object) -> NodeSpec:
     return node_spec(config, slot, startup_script="#!/bin/sh\n")
 
 
-def test_a_node_has_full_paths_its_own_account_and_secure_boot() -> None:
+def test_a_node_is_told_whose_it_is_and_has_full_paths_its_own_account_and_secure_boot() -> None:
     node = spec()
     assert node.network == "projects/my-lab/global/networks/tidepool-ci"
     assert node.subnetwork == "projects/my-lab/regions/us-west4/subnetworks/tidepool-ci-us-west4"
     assert node.service_account_email == "tidepool-ci-pool-other@my-lab.iam.gserviceaccount.com"
     assert node.enable_secure_boot
+    told = {key.removeprefix("tidepool-"): value for key, value in node.metadata.items()}
+    assert [told[key] for key in ("bucket", "stack", "pool", "region")] == ["my-lab-ci", "ci", "other", "us-west4"]
+    assert node.metadata[STARTUP_SCRIPT_KEY] == "#!/bin/sh\n"
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,6 @@ def test_a_node_has_full_paths_its_own_account_and_secure_boot() -> None:
 )
 def test_capacity_becomes_at_most_one_scheduling_flag(capacity: str, scheduling: dict[str, bool]) -> None:
     assert spec(capacity=capacity).to_api().get("schedulingConfig", {}) == scheduling
-
-
-def test_a_fork_pools_node_asks_for_no_external_address() -> None:
-    assert "enableExternalIps" not in spec(trust="fork").to_api()["networkConfig"]
-    assert spec(trust="member").to_api()["networkConfig"]["enableExternalIps"] is True
 
 
 def test_data_disks_are_in_the_apis_words() -> None:
@@ -64,21 +59,6 @@ def test_false_and_empty_values_are_left_out_as_the_service_drops_them() -> None
     assert not holes(spec(capacity="on-demand", trust="fork").to_api())
 
 
-def test_a_script_is_metadata_only_when_it_is_handed_in() -> None:
-    config = parse(stack_text(pools=pool()))
-    (slot,) = fleet.slots(config)
-    assert STARTUP_SCRIPT_KEY not in node_spec(config, slot).metadata
-    assert node_spec(config, slot, startup_script="x").metadata[STARTUP_SCRIPT_KEY] == "x"
-
-
-def test_metadata_tells_a_vm_its_bucket_stack_pool_and_region() -> None:
-    metadata = spec().metadata
-    assert metadata["tidepool-bucket"] == "my-lab-ci"
-    assert metadata["tidepool-stack"] == "ci"
-    assert metadata["tidepool-pool"] == "other"
-    assert metadata["tidepool-region"] == "us-west4"
-
-
 def test_what_changes_often_is_in_no_nodes_spec() -> None:
     """A new bundle, or another repository to serve, must reach VMs without a change that Pulumi sees."""
     assert spec(serves="[a/b]") == spec(serves="[c/d]")
@@ -86,16 +66,6 @@ def test_what_changes_often_is_in_no_nodes_spec() -> None:
     first, second = (manifest(config, bundle=bundle, startup_script="x") for bundle in ("a", "b"))
     assert first["slots"] == second["slots"]
     assert first["bundle"] != second["bundle"]
-
-
-@pytest.mark.parametrize("stack", stack_names(the_lab()))
-def test_a_manifest_is_json_and_the_same_each_time(stack: str) -> None:
-    config = load_stack(the_lab(), stack)
-    made = manifest(config, bundle="ab" * 32, startup_script="x")
-    assert json.loads(json.dumps(made)) == made
-    again = manifest(config, bundle="ab" * 32, startup_script="x")
-    assert json.dumps(again) == json.dumps(made)
-    assert made["version"] == 1
 
 
 def test_a_manifest_has_every_slot_with_its_full_node() -> None:
@@ -108,24 +78,6 @@ def test_a_manifest_has_every_slot_with_its_full_node() -> None:
         assert (each["chips"], each["hosts"]) == (slot.accelerator.chips, slot.accelerator.hosts)
 
 
-def test_vms_of_runs_are_looked_for_in_the_zones_of_every_pool_of_the_project() -> None:
-    stacks = [load_stack(the_lab(), stack) for stack in stack_names(the_lab())]
-    for config in stacks:
-        others = [each for each in stacks if each.stack != config.stack]
-        made = manifest(config, bundle="ab" * 32, startup_script="x", siblings=others)
-        lets_in = config.github is not None and config.github.run_makers
-        of_pools = {zone for each in stacks for pool in each.pools for zone in pool.zones}
-        of_runs = {each.stack: set(each.runs.zones) if each.runs else set() for each in stacks}
-        every = of_pools.union(*of_runs.values())
-        assert set(made["run_zones"]) == (every if lets_in else of_runs[config.stack])
-
-
-def test_a_reserved_slot_names_its_reservation() -> None:
-    config = parse(stack_text(pools=pool(capacity="{reserved: r}"), reservations=RESERVATION))
-    (slot,) = manifest(config, bundle="ab" * 32, startup_script="x")["slots"]
-    assert (slot["capacity"], slot["reservation"]) == ("reserved", "r")
-
-
 def test_in_transition_what_stays_is_declared_as_before_and_what_is_new_beside_it() -> None:
     before = parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 2}")))
     after = parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 1, us-west1-c: 1}", accelerator="v5litepod-8")))
@@ -136,13 +88,6 @@ def test_in_transition_what_stays_is_declared_as_before_and_what_is_new_beside_i
     assert [slots.pop(slot["name"]) for slot in old["slots"]] == old["slots"]
     assert list(slots.values()) == [slot for slot in new["slots"] if slot["zone"] == "us-west1-c"]
     assert {**found, "slots": new["slots"]} == new, "all else of the stack file is in force at once"
-
-
-def test_a_transition_from_nothing_declares_what_is_new() -> None:
-    after = parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 1}")))
-    new = manifest(after, bundle="b" * 64, startup_script="#!/bin/sh\n")
-    found = in_transition({**new, "slots": [], "empty": NO_VM}, new, ())
-    assert found == new
 
 
 def test_in_transition_limits_are_the_new_ones_and_those_under_which_vms_stay() -> None:

@@ -19,20 +19,6 @@ def _spot(zone: str) -> dict:
     return plans.vm_inputs("a", zone, schedulingConfig={"spot": True})
 
 
-def test_hosts_and_chips_follow_from_the_accelerator_type() -> None:
-    (change,) = capacity(plans.plan(plans.vm(Op.CREATE, "train", "us-central2-b", 0, "v4-32")))
-    assert change.to_json() == {
-        "pool": "train",
-        "zone": "us-central2-b",
-        "accelerator": "v4-32",
-        "capacity": "preemptible",
-        "slices": {"before": 0, "after": 1},
-        "hosts": {"before": 0, "after": 4},
-        "chips": {"before": 0, "after": 16},
-    }
-    assert change.counts == "0 -> 1 VMs, 0 -> 4 hosts, 0 -> 16 chips"
-
-
 def test_a_new_kind_of_capacity_is_a_row_of_its_own() -> None:
     step = plans.vm(Op.REPLACE, "a", "us-west4-a", 0, new_inputs=_spot("us-west4-a"))
     assert [(row.place.capacity, row.before, row.after) for row in capacity(plans.plan(step))] == [

@@ -71,12 +71,6 @@ def test_limits_are_told_by_name() -> None:
     assert said(component(limited, wider)) == [f"limit {name}: chips 64 -> 96"]
 
 
-def test_a_vm_more_is_told_as_a_vm_alone() -> None:
-    one, two = fleet(zones="{us-west4-a: 1}"), fleet(zones="{us-west4-a: 2}")
-    assert one == two
-    assert said(step(Op.CREATE, VM_TYPE, "vm"), step(Op.UPDATE, diff=CONTENT)) == []
-
-
 def test_what_nothing_explains_is_told_plainly() -> None:
     assert said(step(Op.UPDATE, diff=CONTENT)) == ["manifests/ci.json changes, and the plan cannot say what in it"]
     assert said(step(Op.UPDATE)) == ["manifests/ci.json was changed by others: it is written again"]

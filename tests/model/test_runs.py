@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from infra.model import bucket_access, names
 from infra.model.catalogue import AcceleratorType, CapacityKind
 from infra.model.errors import ConfigError
-from infra.model.manifest import manifest
 from infra.model.run_records import (
     Ceilings,
     RunVmRecord,
@@ -23,9 +22,10 @@ from infra.model.run_records import (
     with_record,
 )
 from infra.model.runs import RunRequest, RunTimes, over_lifetime, read_request, run_places
-from tests.model.given import parse, pool, refusals, sibling, stack_text
+from tests.model.given import parse, pool, stack_text
 
 POOL = pool(name="nights", accelerator="v6e-1", zones="{us-central1-b: 0}", capacity="preemptible", trust="fork")
+FORKS = pool(name="forks", accelerator="v6e-1", zones="{us-central1-b: 0}", capacity="preemptible", trust="fork")
 RUNS = """
 pool: nights
 accelerators: [v6e-1, v6e-4]
@@ -75,12 +75,6 @@ def test_a_kind_of_capacity_is_tried_in_all_zones_before_the_next() -> None:
     assert [dict(each.node.get("schedulingConfig", {})) for each in places] == [{"spot": True}] * 2 + [{}] * 2
 
 
-def test_a_kind_of_capacity_that_no_limit_counts_for_runs_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"--capacity: on-demand\n.* no limit or budget counts it") as caught:
-        run_places(parse(TEXT), V6E, kinds=("on-demand",))
-    assert caught.value.problems[0].fix == "one of spot, preemptible"
-
-
 def test_a_runs_vm_is_as_its_pools_and_no_vm_of_the_pool() -> None:
     (place, _) = run_places(parse(TEXT), V6E)
     node = place.node
@@ -97,6 +91,7 @@ def test_a_runs_vm_is_as_its_pools_and_no_vm_of_the_pool() -> None:
         ("v4-8", (), (), "may not make this type"),
         ("v6e-1", ("us-west1-c",), (), "nothing would look for it there"),
         ("v6e-1", (), ("reserved",), "no kind of capacity of a run's VM"),
+        ("v6e-1", (), ("on-demand",), "no limit or budget counts it"),
     ],
 )
 def test_what_the_stack_does_not_let_runs_have_is_refused(
@@ -104,9 +99,6 @@ def test_what_the_stack_does_not_let_runs_have_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=rule):
         run_places(parse(TEXT), AcceleratorType.parse(accelerator), zones, kinds)
-
-
-def test_a_stack_without_runs_makes_none() -> None:
     with pytest.raises(ConfigError, match="the stack declares no runs"):
         run_places(parse(stack_text()), V6E)
 
@@ -119,31 +111,6 @@ def test_a_run_may_not_outlive_what_the_stack_lets_it() -> None:
     )
 
 
-def test_every_mistake_in_runs_is_told_at_once() -> None:
-    wrong = RUNS.replace("nights", "nigths").replace("us-east5-a", "us-west4-a").replace("at_once: 2", "at_once: 9")
-    found = {problem.rule for problem in refusals(stack_text(pools=POOL, runs=wrong))}
-    assert found == {
-        "the stack declares no pool of this name", "us-west4-a has no v6e", "more at once than the 4 of a day",
-    }  # fmt: skip
-
-
-FORKS = pool(name="forks", accelerator="v6e-1", zones="{us-central1-b: 0}", capacity="preemptible", trust="fork")
-
-
-@pytest.mark.parametrize(
-    ("forks", "rule"),
-    [
-        ("nights", "runs of strangers' pull requests would share the account of all others"),
-        ("open", "runs of strangers' pull requests would be made as a pool whose trust is member"),
-        ("lost", "the stack declares no pool of this name"),
-    ],
-)
-def test_runs_of_strangers_are_made_as_a_pool_of_their_own_that_trusts_nobody(forks: str, rule: str) -> None:
-    pools = POOL + FORKS + pool(name="open", zones="{us-west4-a: 0}", trust="member")
-    found = refusals(stack_text(pools=pools, runs=f"{RUNS}fork_pool: {forks}\n"))
-    assert [(each.subject.rpartition(" ")[2], each.rule) for each in found] == [("tidepool:runs.fork_pool", rule)]
-
-
 def test_runs_of_strangers_and_of_main_share_neither_an_account_nor_a_place() -> None:
     config = parse(stack_text(pools=POOL + FORKS, runs=f"{RUNS}fork_pool: forks\n"))
     writing = {part.key: part.prefix for part in bucket_access.parts(config) if part.prefix.startswith("runs/work/")}
@@ -152,27 +119,6 @@ def test_runs_of_strangers_and_of_main_share_neither_an_account_nor_a_place() ->
         place.node["serviceAccount"]["email"] for made in config.pools for place in run_places(config, V6E, made=made)
     }
     assert len(accounts) == len(config.pools)
-
-
-def test_a_stranger_gets_no_slice_of_several_hosts() -> None:
-    (problem,) = refusals(stack_text(pools=POOL, runs=RUNS.replace("v6e-4", "v6e-16")))
-    assert problem.rule == "it has 4 hosts, and runs of a pool of trust fork are kept to one"
-
-
-def test_the_controller_looks_wherever_runs_may_have_a_vm() -> None:
-    config = parse(TEXT)
-    assert manifest(config, bundle="ab" * 32, startup_script="")["run_zones"] == ["us-central1-b", "us-east5-a"]
-    github = """
-        repository: a-lab/fleet
-        environments: [apply]
-        run_makers:
-          - {repository: a-lab/code, pool: nights, workflows: [nightly.yaml]}
-    """
-    letting = sibling(stack="other", github=github, pools=pool(name="plain", zones="{us-west4-a: 1}"))
-    found = manifest(letting, bundle="ab" * 32, startup_script="", siblings=(config,))
-    assert found["run_zones"] == ["us-central1-b", "us-east5-a", "us-west4-a"], (
-        "another stack's runs are looked for too"
-    )
 
 
 # Counting.
@@ -256,13 +202,3 @@ def test_a_run_is_told_of_the_disks_that_it_may_read_in_its_zone_and_of_no_other
     )  # fmt: skip
     told = {zone: request.told("p/", "1", zone=zone, tree="", carried={}) for zone in request.zones}
     assert {zone: each["disks"] for zone, each in told.items()} == {"us-central1-b": ["weights"], "us-east5-a": []}
-
-
-def test_disks_that_runs_could_not_tell_apart_are_refused() -> None:
-    names_ = ("weights-gemma-3-27b", "weights-gemma-3-4b", "weights-llama")
-    disks = ", ".join(f"{{source_disk: projects/my-lab/zones/us-central1-b/disks/{name}}}" for name in names_)
-    nights = pool(name="nights", accelerator="v6e-1", zones="{us-central1-b: 0}", data_disks=f"[{disks}]")
-    (problem,) = refusals(stack_text(pools=nights, runs=RUNS))
-    assert "data_disks[1]" in problem.subject
-    assert "weights-gemma-3-27b begins with the same" in problem.rule
-    parse(stack_text(pools=nights))

@@ -36,11 +36,6 @@ def test_a_changed_count_adds_or_drops_the_highest_indexes_and_moves_nothing(bef
     assert set(longer) - set(shorter) == {f"other-us-west4-a-{n}" for n in range(len(shorter), len(longer))}
 
 
-def test_slots_are_sorted_by_pool_zone_and_index_as_a_number() -> None:
-    text = stack_text(pools=pool(name="b", zones="{us-west4-a: 11}") + pool(name="a", zones="{us-west4-a: 1}"))
-    assert names(text) == ["a-us-west4-a-0", *(f"b-us-west4-a-{n}" for n in range(11))]
-
-
 def test_a_slot_carries_the_programs_labels_and_the_labs() -> None:
     (slot,) = fleet.slots(parse(stack_text(pools=pool(), vm_labels="{team: tpu, tier: 'true'}\n")))
     assert slot.labels == {
@@ -90,18 +85,6 @@ def test_capacity_counts_slices_hosts_and_chips(kind: catalogue.AcceleratorType)
     assert (row.slices, row.hosts, row.chips) == (3, 3 * kind.hosts, 3 * kind.topology.chips)
     assert (row.pool, row.zone, row.accelerator, row.capacity) == ("other", zone, kind.name, CapacityKind.SPOT)
     assert len(fleet.slots(config)) == row.slices
-
-
-def test_a_zone_with_a_count_of_zero_has_a_row_and_no_slot() -> None:
-    config = parse(stack_text(pools=pool(zones="{us-west4-a: 0}")))
-    assert fleet.slots(config) == ()
-    assert [row.slices for row in fleet.capacity(config)] == [0]
-
-
-def test_ten_thousand_slots_have_distinct_names() -> None:
-    made = names(stack_text(pools=pool(zones="{us-west4-a: 10000}")))
-    assert len(set(made)) == 10_000
-    assert made[-1] == "other-us-west4-a-9999"
 
 
 def test_a_routing_label_is_the_pools_name_unless_another_is_given() -> None:

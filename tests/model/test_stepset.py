@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
 
 from infra.model.stepset import PlanError, step_set, why_approval
 
@@ -33,12 +31,6 @@ def test_what_stays_the_same_does_not_count() -> None:
     assert step_set([GROWTH]).steps == 1
 
 
-@given(some.permutations([step("create", "a"), step("delete", "b"), step("update", "c", labels={})]))
-def test_the_order_of_steps_does_not_count(steps: list[dict[str, Any]]) -> None:
-    expected = step_set([plan(step("create", "a"), step("delete", "b"), step("update", "c", labels={}))])
-    assert step_set([plan(*steps)]).digest == expected.digest
-
-
 def test_another_operation_resource_or_stack_is_another_set() -> None:
     others = [
         plan(step("replace", "vm-1")),
@@ -53,15 +45,6 @@ def test_a_vm_that_the_controller_made_since_the_review_is_no_other_plan() -> No
     reviewed, now = step_set([GROWTH]), step_set([plan(step("adopt", "vm-1"), step("same", "vm-0"))])
     assert why_approval(now, reviewed.digest) == ()
     assert now.steps == 1, "it is still to be taken into the state"
-
-
-def test_the_reviewed_growth_needs_nobody() -> None:
-    now = step_set([GROWTH])
-    assert why_approval(now, now.digest) == ()
-
-
-def test_nothing_to_do_needs_nobody_even_where_nothing_was_reviewed() -> None:
-    assert why_approval(step_set([plan(step("same", "vm"))]), None) == ()
 
 
 @pytest.mark.parametrize("op", ["delete", "replace"])

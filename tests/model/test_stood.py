@@ -73,12 +73,6 @@ def test_a_controller_that_was_killed_leaves_what_it_had_seen_and_counts_half_of
     assert minutes(after) == [61.0]
 
 
-def test_no_vm_counts_from_before_it_was_made() -> None:
-    made = NOON - timedelta(seconds=30)
-    day = noted(None, [vm(made=made.isoformat())], silent=(), last=NOON - timedelta(hours=5), now=NOON)
-    assert day.vms[0].start == made
-
-
 def test_a_record_is_read_as_it_was_written_and_another_shape_is_refused() -> None:
     day = swept(None, [vm()], NOON)
     assert read_day(day.to_json()) == day

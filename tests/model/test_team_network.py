@@ -84,10 +84,6 @@ def test_what_a_pod_of_a_team_does_not_reach(peer: Peer, port: int) -> None:
     assert not allowed(policies("rl"), "Egress", peer, port)
 
 
-def test_names_are_asked_for_by_both_protocols() -> None:
-    assert all(allowed(policies("rl"), "Egress", DNS, 53, protocol) for protocol in ("UDP", "TCP"))
-
-
 @pytest.mark.parametrize("peer", [OTHER, SYSTEM, GOOGLE, NODE, METADATA])
 def test_nobody_else_reaches_a_pod_of_a_team(peer: Peer) -> None:
     assert not any(allowed(policies("rl"), "Ingress", peer, port) for port in (80, 443, 8471, 8786, 50051))

@@ -9,7 +9,7 @@ import pytest
 from infra.model.errors import ConfigError, Problem
 from infra.model.partial import UnsureStack
 from infra.model.stack import load_stack, read_sibling
-from tests.model.given import POOL, parse, pool, refusals, stack_text, the_refusal
+from tests.model.given import parse, pool, refusals, stack_text
 
 QUOTA = "- {project: my-lab, zone: us-west4-a, generation: v5e, kind: preemptible, chips: 16}\n"
 LIMITED = stack_text(quotas=QUOTA)
@@ -57,18 +57,6 @@ def test_a_mistake_that_hides_no_chips_stops_no_other_stack() -> None:
     assert parse(LIMITED, siblings=(other,))
 
 
-def test_a_mistake_in_a_stack_of_another_project_stops_nobody(tmp_path: Path) -> None:
-    (tmp_path / "stacks").mkdir()
-    (tmp_path / "stacks" / "Pulumi.ci.yaml").write_text(LIMITED)
-    far = (
-        NIGHTLY.replace("v5litepod-4", "v9")
-        .replace("project: my-lab", "project: other-lab")
-        .replace("my-lab-ci", "other-ci")
-    )
-    (tmp_path / "stacks" / "Pulumi.nightly.yaml").write_text(far)
-    assert load_stack(tmp_path, "ci")
-
-
 def test_a_file_that_nobody_can_read_is_not_known_either(tmp_path: Path) -> None:
     (tmp_path / "stacks").mkdir()
     (tmp_path / "stacks" / "Pulumi.ci.yaml").write_text(LIMITED)
@@ -81,14 +69,3 @@ def test_a_file_that_nobody_can_read_is_not_known_either(tmp_path: Path) -> None
 def test_a_broken_file_may_hide_the_very_limit(tmp_path: Path) -> None:
     (problem,) = beside(NIGHTLY + LIMITED.partition("trust: member\n")[2].replace("16", "many"), stack_text())
     assert problem.subject.endswith("tidepool:quotas[0].chips")
-
-
-def test_a_limit_that_another_stack_declares_binds_this_one() -> None:
-    text = stack_text(pools=pool(name="nightly"), quotas=QUOTA).replace("my-lab-ci", "my-lab-nightly")
-    other = read_sibling(text.encode(), stack="nightly")
-    assert other is not None
-    grown = stack_text(pools=POOL.replace("us-west4-a: 2", "us-west4-a: 4"))
-    problem = the_refusal(grown, siblings=(other,))
-    assert problem.subject.endswith("tidepool:pools[0].zones.us-west4-a")
-    assert "the preemptible quota is declared at stacks/Pulumi.nightly.yaml tidepool:quotas" in problem.rule
-    assert "together 20 of 16 chips" in problem.rule

@@ -70,21 +70,6 @@ def test_legs_of_the_job_on_other_pools_count_where_it_says_how_many_run_at_once
     assert (told.first, told.last) == (30, 40)
 
 
-def test_what_different_events_start_does_not_wait_for_one_another() -> None:
-    told = wait(1, on_tpu("first", 1), on_tpu("second", 1, starts=legs(1, "pull_request")))
-    assert told.last == 0
-
-
-def test_without_limits_no_wait_is_known() -> None:
-    assert str(wait(1, on_tpu("endless", 2, timeout_minutes=None))).endswith("not known without time limits")
-
-
-def test_a_label_that_pools_share_has_the_vms_of_all() -> None:
-    stacks = (fleet(member(name="a", labels="[big]") + member(name="b", labels="[big]")),)
-    (told,) = waits(asking(demand("big", starts=legs(3))), Offers.of(stacks))
-    assert (told.pools, told.vms, told.last) == (("a", "b"), 2, 15)
-
-
 def test_a_pull_request_that_waits_more_than_an_hour_is_warned_of_and_one_that_waits_a_day_is_stopped() -> None:
     stacks = (fleet(pool(name="busy", zones="{us-west4-a: 1}", serves="[lab/monorepo]")),)
     usual = demand()

@@ -22,8 +22,8 @@ from infra.model.fleet import every_slot, pool_slots, window_slots
 from infra.model.ledger import accounts
 from infra.model.schema import Window
 from infra.model.stack import read_stack
-from infra.model.windows import Interval, openings
-from tests.model.given import NOW, cost_of, parse, pool, refusals, sibling, stack_text, the_refusal
+from infra.model.windows import openings
+from tests.model.given import NOW, cost_of, parse, pool, stack_text
 
 MINUTE = timedelta(minutes=1)
 ZONES = (
@@ -167,26 +167,10 @@ def test_a_window_is_open_in_the_minutes_that_the_wall_clock_says(
     assert windows.open_hours(window, begin, end) == Decimal(len(inside)) / 60
 
 
-def test_a_start_that_clocks_skip_comes_at_the_first_minute_after() -> None:
-    berlin = night(start="30 2 * * *", time_zone="Europe/Berlin")
-    assert openings(berlin, at(2027, 3, 28), at(2027, 3, 29)) == (Interval(at(2027, 3, 28, 1), at(2027, 3, 28, 2)),)
-
-
-def test_a_start_that_comes_twice_opens_the_first_time_and_lasts_by_the_stopwatch() -> None:
-    berlin = night(start="30 2 * * *", time_zone="Europe/Berlin", duration="3h")
-    assert openings(berlin, at(2027, 10, 31), at(2027, 11, 1)) == (
-        Interval(at(2027, 10, 31, 0, 30), at(2027, 10, 31, 3, 30)),
-    )
-
-
 def test_a_window_that_opens_before_it_closed_stays_open() -> None:
     around = night(start="0 0 * * *", duration="1d")
     assert len(openings(around, at(2027, 1, 1), at(2027, 2, 1))) == 1
     assert windows.month_hours(around, 730) == 730
-
-
-def test_a_night_stands_thirty_hours_of_an_average_month() -> None:
-    assert round(windows.month_hours(night(days_off=["2027-12-24"], until="2026-12-31"), 730), 2) == Decimal("30.42")
 
 
 @given(
@@ -223,35 +207,6 @@ def windowed(*given: str, **fields: object) -> str:
     return pool(windows=f"[{', '.join(given)}]", **fields)
 
 
-def test_windows_that_meet_add_up_and_the_minute_is_named() -> None:
-    """One VM of four chips always, one from one o'clock, two more from two."""
-    pools = windowed(WINDOW, EVENING)
-    assert parse(stack_text(pools=pools, quotas=QUOTA % 16))
-    refusal = the_refusal(stack_text(pools=pools, quotas=QUOTA % 15))
-    assert " 02:00 UTC: ci/other 1 x 4 = 4, ci/other window night 2 x 4 = 8, " in refusal.rule
-    assert "ci/other window evening 1 x 4 = 4, together 16 of 15 chips" in refusal.rule
-
-
-def test_windows_that_never_meet_share_a_limit() -> None:
-    late = EVENING.replace("0 1 * * *", "0 4 * * *")
-    assert parse(stack_text(pools=windowed(WINDOW, late), quotas=QUOTA % 12))
-
-
-def test_windows_of_another_stack_add_up_with_this_ones() -> None:
-    other = sibling(pools=windowed(EVENING, name="theirs"))
-    own = stack_text(pools=windowed(WINDOW), quotas=QUOTA % 19)
-    assert "nightly/theirs window evening 1 x 4 = 4" in the_refusal(own, siblings=(other,)).rule
-
-
-def test_windows_meet_on_the_hour_that_a_change_of_clocks_brings() -> None:
-    """Berlin's two o'clock is UTC's one only until clocks go forward there."""
-    berlin = EVENING.replace("0 1 * * *", "0 2 * * *").replace("UTC", "Europe/Berlin").replace("2h", "1h")
-    utc = WINDOW.replace("0 2", "0 0").replace("2h", "1h")
-    refusal = the_refusal(stack_text(pools=windowed(berlin, utc), quotas=QUOTA % 12))
-    said = refusal.rule.partition("exceeded in us-west4-a at ")[2][:10]
-    assert date.fromisoformat(said).month == 3
-
-
 def test_a_month_counts_the_hours_of_windows_and_adds_them_up() -> None:
     alone = cost_of(parse(stack_text(pools=pool()))).declared
     one = cost_of(parse(stack_text(pools=windowed(WINDOW)))).declared
@@ -268,17 +223,6 @@ def test_slots_of_windows_come_after_those_that_stand() -> None:
     assert [slot.name for slot in pool_slots(config, own)] == ["other-us-west4-a-0"]
     assert [slot.name for slot in window_slots(config)] == [f"other-us-west4-a-{index}" for index in (1, 2, 3)]
     assert every_slot(config) == (*pool_slots(config, own), *window_slots(config))
-
-
-def test_a_zone_to_which_windows_add_nothing_has_no_slot_of_theirs() -> None:
-    config = parse(stack_text(pools=windowed(EVENING, zones="{us-west4-a: 0, us-west1-c: 2}")))
-    assert [slot.name for slot in window_slots(config)] == ["other-us-west4-a-0"]
-
-
-def test_an_account_tells_what_stands_from_what_windows_draw() -> None:
-    config = parse(stack_text(pools=windowed(WINDOW, EVENING), quotas=QUOTA % 64))
-    (account,) = accounts(config)
-    assert (account.used, account.peak(at(2027, 1, 1))) == (4, 12)
 
 
 @pytest.mark.parametrize(
@@ -338,43 +282,3 @@ def test_hours_of_a_vm_are_the_average_of_what_stands_always_and_what_stands_in_
     zones = f"{{us-west4-a: {standing}, us-west1-c: {standing}}}"
     found = {each.zone: each.hours for each in charges(parse(stack_text(pools=windowed(WINDOW, zones=zones))), NOW)}
     assert abs(found[zone] - hours) < Decimal("0.01")
-
-
-def test_hours_that_somebody_knows_of_a_pool_are_its_hours_with_and_without_vms() -> None:
-    for count in (0, 3):
-        config = parse(stack_text(pools=pool(zones=f"{{us-west4-a: {count}}}")))
-        assert [each.hours for each in charges(config, NOW, {"other": 60})] == [60]
-        assert [each.hours for each in charges(config, NOW, {"another": 60})] == [730]
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "rule"),
-    [
-        ("start", '"*/5 * * * *"', "at one minute of the hour"),
-        ("start", '"0 25 * * *"', "not a cron"),
-        ("start", '"0 0 30 2 *"', "not a cron"),
-        ("duration", "8d", "at most 7 days"),
-        ("duration", "2 hours", "not a length of time"),
-        ("time_zone", "Berlin", "not a name of the time zone database"),
-        ("days_off", "[christmas]", "not a day"),
-        ("until", "soon", "not a day"),
-        ("adds", "{us-west4-a: 0}", "adds no VM"),
-        ("adds", "{us-east1-c: 1}", "the pool has no such zone"),
-        ("untill", "2027-01-01", "no such key: untill until"),
-    ],
-)
-def test_each_mistake_in_a_window_is_told_where_it_stands(field: str, value: str, rule: str) -> None:
-    fields = {
-        "name": "night", "start": '"0 2 * * *"', "duration": "2h", "time_zone": "UTC", "adds": "{us-west4-a: 2}",
-    }  # fmt: skip
-    fields[field] = value
-    text = stack_text(pools=windowed("{" + ", ".join(f"{key}: {each}" for key, each in fields.items()) + "}"))
-    told = [f"{each.subject} {each.rule} {each.fix}" for each in refusals(text)]
-    assert len(told) == 1
-    assert "pools[0].windows[0]" in told[0]
-    assert rule in told[0]
-
-
-def test_two_mistakes_in_two_windows_are_told_at_once() -> None:
-    pools = windowed(WINDOW.replace("UTC", "Berlin"), EVENING.replace("evening", "night").replace("2h", "9d"))
-    assert len(refusals(stack_text(pools=pools))) == 2

@@ -11,7 +11,7 @@ from infra.model.ledger import account
 from infra.model.manifest import manifest
 from infra.model.schema import StackConfig
 from infra.model.stack import read_sibling
-from tests.model.given import cost_of, parse, pool, sibling, stack_text, the_refusal
+from tests.model.given import cost_of, parse, pool, stack_text, the_refusal
 
 HOURS = Decimal(730)
 HOME, AWAY = "us-west4-a", "us-south1-a"
@@ -97,25 +97,6 @@ def test_runs_hold_their_chips_of_each_limit_that_they_may_draw_on(
     config = parse(stack_text(pools=pools, runs=runs(**fields), quotas=QUOTA % kind))
     found = account(config.quotas[0], [config])
     assert (found.used, found.runs) == (drawn, drawn)
-
-
-def test_runs_over_a_limit_are_refused_in_their_own_stack_and_beside_the_limit_of_another() -> None:
-    many = runs(at_once=1000)
-    own = the_refusal(stack_text(pools=NONE, runs=many, quotas=QUOTA % "preemptible"))
-    assert own.subject.endswith("tidepool:runs.at_once")
-    assert "ci/other runs 1000 x 8 = 8000, together 8000 of 16 chips" in own.rule
-    limited = sibling(pools="[]\n", quotas=QUOTA % "preemptible")
-    beside = the_refusal(stack_text(pools=NONE, runs=many), siblings=(limited,))
-    assert beside.subject.endswith("tidepool:runs.at_once")
-    assert "declared at stacks/Pulumi.nightly.yaml tidepool:quotas" in beside.rule
-
-
-def test_a_window_alone_is_held_to_the_limit_that_only_another_stack_declares() -> None:
-    limited = sibling(pools="[]\n", quotas=QUOTA % "preemptible")
-    text = stack_text(pools=pool(zones=f"{{{HOME}: 0}}", windows=window(9000)))
-    beside = the_refusal(text, siblings=(limited,))
-    assert beside.subject.endswith(f"windows[0].adds.{HOME}")
-    assert "36000, together 36000 of 16 chips" in beside.rule
 
 
 def test_phases_and_the_controller_leave_the_chips_of_runs_to_them() -> None:

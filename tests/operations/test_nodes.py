@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from infra.operations.fleet.nodes import nodes_now
+from tests.model.clustered import cluster
 from tests.model.given import parse, stack_text
-from tests.model.test_cluster_refusals import cluster
 
 
 @pytest.mark.parametrize("more", [{}, {"endpoint": "10.0.0.2", "masterAuth": {}}], ids=["new", "no certificate"])

@@ -20,8 +20,8 @@ from infra.rules.exceptions import WORDS, covers
 from infra.rules.finding import Finding, Level
 from infra.rules.rule import Edit
 from infra.rules.standing import standing
+from tests.model.clustered import text
 from tests.model.given import parse, pool, sibling, stack_text
-from tests.model.test_cluster_refusals import text
 from tests.rules.right_edits import POOLS, config, edit, vm
 
 FOLDER = Path(__file__).parent

@@ -18,9 +18,9 @@ from infra.rules.book import RESOURCE_RULES, judge
 from infra.rules.finding import Finding, Level
 from infra.rules.keeping import LABELLED
 from infra.rules.view import HIDDEN, UNKNOWN, ResourceView
+from tests.model.clustered import text
 from tests.model.given import parse, pool
 from tests.model.queued import stack
-from tests.model.test_cluster_refusals import text
 from tests.program.fake_engine import build
 from tests.rules.right_edits import FORK, LABELS, MEMBER, POOLS, SERVED, SERVICE_GRANT, config, edit, rules
 

@@ -18,8 +18,8 @@ from infra.model.plan import Op, Plan
 from infra.model.schema import StackConfig
 from infra.operations.fleet.nodes import nodes_now
 from infra.program.stack import declare
+from tests.model.clustered import batch, cluster, entry
 from tests.model.given import parse, stack_text
-from tests.model.test_cluster_refusals import batch, cluster, entry
 
 V4 = cluster(cpu_pools=batch(spot="true"))
 CENTRAL = cluster(region="us-central1", zones="[us-central1-a]")

@@ -110,12 +110,6 @@ class World:
         }
         self.cloud.control.add_node(f"projects/{PROJECT}/locations/{zone}/nodes/{vm}", node)
 
-    def remake(self, vm: str, **more: Any) -> None:
-        """Delete a VM and make it again some minutes later."""
-        self.cloud.control.remove_node(vm)
-        self.wait(120)
-        self.add_vm(vm, **more)
-
     def store_key(self, pem: str) -> None:
         payload = {"payload": {"data": base64.b64encode(pem.encode()).decode()}}
         versions = self.google.api(Api.SECRETS).projects().secrets()

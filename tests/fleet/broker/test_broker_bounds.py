@@ -105,11 +105,6 @@ def test_each_question_is_asked_in_its_turn(
     assert refusal(lambda: entitled(request_, token, of)).reason is reason
 
 
-def test_a_zone_that_is_refused_is_named_with_those_that_are_not() -> None:
-    token = claims(instance=Instance(id="1", zone="x"))
-    assert refusal(lambda: entitled(REQUEST, token, fleet(slot()))).detail == "x, and the VM may be in z, y"
-
-
 @pytest.mark.parametrize(("letters", "fits"), [(57, True), (58, False)])
 def test_a_vms_name_leaves_room_for_the_number_of_its_runner(letters: int, fits: bool) -> None:
     vm = "a" * letters
@@ -339,9 +334,3 @@ def test_a_record_that_cannot_be_read_is_named_with_what_is_wrong(
 def test_an_unreadable_list_of_places_is_named(bindings: Bindings, kept: Kept) -> None:
     kept.all[bucket_names.scopes_object("ci")] = {"version": 1, "stack": "ci"}
     assert refusal(bindings.scopes).detail == f"{bucket_names.scopes_object('ci')}: scopes: Field required"
-
-
-def test_a_bucket_that_does_not_answer_is_googles_failure(bindings: Bindings, kept: Kept) -> None:
-    kept.refuses = GoogleError("reading", "403")
-    for ask in (bindings.scopes, lambda: bindings.knows("a"), lambda: bindings.note_scope("orgs/a")):
-        assert refusal(ask).reason is Reason.GOOGLE_DOWN

@@ -20,16 +20,11 @@ from infra.fleet.broker.decide import (
     APART,
     Binding,
     Claims,
-    DeclaredFleet,
     Instance,
     NodeLife,
     ObservedNode,
-    RegistrationRequest,
     Slot,
     admitted,
-    entitled,
-    named,
-    standing,
 )
 from infra.fleet.broker.identity import GoogleKeys, KeySet, Verifier
 from infra.fleet.broker.refusals import Reason, Refused
@@ -98,77 +93,15 @@ def test_no_token_serves_twice_no_life_has_two_instances_and_nobody_comes_too_of
         assert all(sum(at - timedelta(hours=1) < each <= at for each in times) <= AN_HOUR for at in times)
 
 
-@given(st.integers(0, 7300))
-def test_a_used_token_is_remembered_for_as_long_as_it_could_be_believed(seconds: int) -> None:
-    first = admitted(claims("used", "one", START), node("l"), None, now=START)
-    now = START + timedelta(seconds=60)
-    for step in range(60, seconds, 90):
-        now = START + timedelta(seconds=step)
-        first = admitted(claims(f"t{step}", "one", now), node("l"), first, now=now)
-    believed = now < START + timedelta(hours=1, seconds=60)
-    assert not believed or "used" in first.used
-
-
-def test_what_a_binding_remembers_is_bounded() -> None:
-    held, now = None, START
-    for number in range(400):
-        now += APART
-        try:
-            held = admitted(claims(str(number), "one", now), node("l"), held, now=now)
-        except Refused as refused:
-            assert refused.reason is Reason.TOO_OFTEN  # noqa: PT017 - it is looped over
-    assert held is not None
-    assert len(held.asked) <= AN_HOUR
-    assert len(held.used) <= 3 * AN_HOUR
-
-
 def test_a_registration_is_over_before_the_next_may_begin() -> None:
     """Two at once for one VM would take back one another's runners. A record takes three calls to write."""
     writing, clocks_differ = HURRIED_SECONDS * (1 + HURRIED_RETRIES), 5
     assert timedelta(seconds=PATIENCE + writing + clocks_differ) <= APART
 
 
-def test_who_lets_a_turn_pass_between_two_requests_meets_no_limit() -> None:
-    held, now = None, START
-    for number in range(3 * AN_HOUR):
-        held = admitted(claims(str(number), "one", now), node("l"), held, now=now)
-        now += A_TURN
-    assert A_TURN > APART
-
-
 def test_nobody_who_was_counted_is_told_to_come_before_his_turn() -> None:
     sooner = {reason for reason in Reason if reason.again and timedelta(seconds=reason.again) < A_TURN}
     assert sooner == {Reason.CROWDED, Reason.ABSENT, Reason.NOT_READY}, "refused before anything is counted"
-
-
-@given(st.sampled_from(["", "ci", "nightly"]), st.sampled_from(["a-0", "b-0", "c"]), st.sampled_from(["a", "b"]),
-       st.sampled_from(["a@x", "b@x", "c@x"]), st.sampled_from([None, "z", "y"]))  # fmt: skip
-def test_only_the_pools_own_account_speaks_for_a_vm_of_it(
-    stack: str, vm: str, pool: str, email: str, zone: str | None
-) -> None:
-    other = Slot(vm="b-0", pool="b", account="b@x", zones=("y",), labels=("tpu",), scope="repos/o/r", group=None)
-    fleet = DeclaredFleet(stack="ci", slots={"a-0": SLOT, "b-0": other})
-    instance = Instance(id="1", zone=zone) if zone else None
-    token = Claims(email=email, fingerprint="t", issued=START, expires=START, instance=instance)
-    mine = {("ci", "a-0", "a", "a@x"): "z", ("ci", "b-0", "b", "b@x"): "y"}
-    try:
-        found = entitled(RegistrationRequest(stack=stack, vm=vm, pool=pool), token, fleet)
-    except Refused:
-        assert mine.get((stack, vm, pool, email), "nowhere") != (zone or mine.get((stack, vm, pool, email)))
-    else:
-        assert mine[stack, vm, pool, email] == (zone or mine[stack, vm, pool, email])
-        assert found.vm == vm
-
-
-def test_a_vm_is_taken_for_what_the_api_says_and_in_the_zone_of_its_token() -> None:
-    request = RegistrationRequest(stack="ci", vm="a-0", pool="a")
-    there = ObservedNode(
-        zone="y", state="READY", life=NodeLife("l", ""), labels={"tidepool-stack": "ci", "tidepool-pool": "a"}
-    )
-    with pytest.raises(Refused) as refused:
-        standing(request, claims("t", "one", START), there)
-    assert refused.value.reason is Reason.WRONG_ZONE
-    assert standing(request, claims("t", None, START), there) is there
 
 
 def verifier() -> Verifier:
@@ -202,13 +135,3 @@ def test_whatever_google_signs_is_believed_or_refused(said: dict[str, object]) -
             found = verifier().verify(signed(rsa_key()[1], claims, kid="k"), START)
             assert isinstance(found.email, str)
             assert found.instance is None or found.instance.id.isdigit()
-
-
-def test_a_runner_is_named_by_the_request_that_was_admitted_last() -> None:
-    first = admitted(claims("one", "i", START), node("l"), None, now=START)
-    assert named(first, first, runner="a-0-000001", scope="repos/o/r").runner == "a-0-000001"
-    later = START + APART
-    second = admitted(claims("two", "i", later), node("l"), first, now=later)
-    with pytest.raises(Refused) as refused:
-        named(second, first, runner="a-0-000001", scope="repos/o/r")
-    assert refused.value.reason is Reason.TOO_OFTEN

@@ -11,21 +11,14 @@ from typing import Any
 import pytest
 
 from infra.fleet.github_api import GitHubClient
-from infra.model import bucket_names
 from infra.model.runner_names import vm_of
 from tests.fleet.broker.broker_world import (
     FORK,
     FORK_ACCOUNT,
-    OTHER_REPO,
     REPO,
-    ROAMING,
-    SHARED,
-    SHARED_ACCOUNT,
     STACK,
     VM,
     World,
-    manifest,
-    slot,
 )
 
 
@@ -38,14 +31,6 @@ def test_a_ready_vm_gets_a_runner_with_its_pools_labels(world: World) -> None:
     runner = world.hub.connect(reply.body["jit"])
     assert runner["name"] == reply.body["runner"]
     assert [label["name"] for label in runner["labels"]] == ["tpu", "self-hosted", "tpu-ci"]
-
-
-def test_a_private_repository_without_an_organisation_has_runners_of_its_own(world: World) -> None:
-    """It has no runner groups."""
-    assert world.ask().status == 200
-    [runner] = world.runners(f"repos/{REPO}")
-    assert runner["runner_group_id"] == 1
-    assert world.calls("github.list_runner_groups") == 0
 
 
 def test_an_organisations_runner_joins_the_group_of_its_trust(world: World) -> None:
@@ -80,74 +65,6 @@ def test_githubs_token_may_make_runners_where_this_one_is_to_be_and_nothing_else
     assert asked[0] == of_repository
     # The second broker first looks for the runner before, which is the repository's.
     assert asked[1:] == [of_repository, of_organization]
-
-
-def test_slots_of_a_pool_that_serves_several_repositories_take_turns(world: World) -> None:
-    world.add_vm(SHARED, pool="two", account=SHARED_ACCOUNT)
-    assert world.ask(SHARED, "two").status == 200
-    assert [vm_of(runner["name"]) for runner in world.runners(f"repos/{OTHER_REPO}")] == [SHARED]
-
-
-def test_a_vm_in_its_pools_fallback_zone_is_served_there(world: World) -> None:
-    world.add_vm(ROAMING, zone="europe-west4-b")
-    assert world.ask(ROAMING).status == 200
-
-
-def test_after_its_job_a_vm_registers_again_under_another_name(world: World) -> None:
-    first = world.ask()
-    world.hub.queue_job(REPO, ["tpu-ci"])
-    world.hub.connect(first.body["jit"])
-    assert world.hub.take_job(first.body["jit"]) is not None
-    world.hub.end_job(first.body["jit"])
-    world.wait(60)
-    second = world.ask()
-    assert second.status == 200
-    assert second.body["runner"] != first.body["runner"]
-    assert [runner["name"] for runner in world.runners()] == [second.body["runner"]]
-
-
-def test_a_registration_that_was_never_used_is_taken_back_by_the_next(world: World) -> None:
-    """The answer was lost, or GitHub removed an idle runner: two configurations of one VM are never good at once."""
-    lost = world.ask()
-    world.wait(60)
-    found = world.ask()
-    assert [runner["name"] for runner in world.runners()] == [found.body["runner"]]
-    assert lost.body["runner"] != found.body["runner"]
-
-
-def test_a_token_without_an_instance_falls_back_to_account_and_slot(world: World) -> None:
-    token = world.token(full=False)
-    assert world.ask(token=token).status == 200
-    assert world.binding()["instance"] is None
-    world.wait(60)
-    assert world.ask().status == 200
-    assert world.binding()["instance"] is not None
-
-
-def test_a_slot_that_is_made_again_is_bound_anew(world: World) -> None:
-    assert world.ask().status == 200
-    before = world.binding()["instance"]
-    world.remake(VM)
-    assert world.ask().status == 200
-    assert world.binding()["instance"] not in (None, before)
-
-
-def test_a_manifest_that_changes_is_followed_within_seconds(world: World) -> None:
-    world.add_vm("new-0")
-    assert world.ask("new-0").reason == "unknown-vm"
-    body = manifest()
-    world.write(bucket_names.manifest_object(STACK), {**body, "slots": [*body["slots"], slot("new-0")]})
-    world.wait(11)
-    assert world.ask("new-0").status == 200
-
-
-def test_the_binding_remembers_tokens_as_hashes_and_never_a_secret(world: World) -> None:
-    token = world.token()
-    granted = world.ask(token=token)
-    kept = json.dumps(world.binding())
-    assert all(part not in kept for part in (*token.split("."), granted.body["jit"]))
-    assert world.binding()["runner"] == granted.body["runner"]
-    assert [len(each) for each in world.binding()["used"]] == [64]
 
 
 def test_a_decision_is_one_line_that_tells_everything_but_secrets(world: World) -> None:

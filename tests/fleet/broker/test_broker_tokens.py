@@ -39,18 +39,6 @@ def rewritten(token: str, part: int, changes: dict[str, Any]) -> str:
     return ".".join(parts)
 
 
-@pytest.mark.parametrize("token", ["", "x", "a.b", "a.b.c.d", "é.b.c", "a" * 9000, "e30.e30.AAAA", "W10.e30.AAAA"])
-def test_what_is_no_signed_token_is_refused(world: World, token: str) -> None:
-    reply = world.send(b'{"stack":"ci","vm":"a","pool":"b"}', token=token.encode().decode("latin-1"))
-    refused(world, reply, Reason.BAD_TOKEN if token else Reason.NO_TOKEN)
-    assert reply.headers["www-authenticate"] == "Bearer"
-
-
-@pytest.mark.parametrize("algorithm", ["none", "HS256", "RS512", "ES256", None])
-def test_a_token_of_another_algorithm_is_refused(world: World, algorithm: str | None) -> None:
-    refused(world, world.ask(token=rewritten(world.token(), 0, {"alg": algorithm})), Reason.BAD_TOKEN)
-
-
 def raw_token(header: dict[str, Any], claims: str, sign: Callable[[bytes], bytes]) -> str:
     """A token of any header and any text as its claims."""
     content = b".".join(base64.urlsafe_b64encode(each.encode()).rstrip(b"=") for each in (json.dumps(header), claims))
@@ -99,46 +87,15 @@ def test_a_token_cannot_bring_its_own_key(world: World) -> None:
         refused(world, world.ask(token=forged), reason)
 
 
-@pytest.mark.parametrize("spelled", ["{}=", "{}==", "{}A", " {}", "{} x", "{}.", "{}\t"])
-def test_a_token_has_one_spelling(world: World, spelled: str) -> None:
-    """Another spelling of one that was used would be another token, and looked at again."""
-    reply = world.ask(token=spelled.format(rewritten(world.token(), 1, {"email": "somebody@example.com"})))
-    assert reply.reason in ("bad-token", "forged")
-
-
-def test_a_token_signed_by_another_key_is_forged(world: World) -> None:
-    good = world.token()
-    header = json.loads(base64.urlsafe_b64decode(good.split(".")[0] + "=="))
-    forged = tokens.signed(tokens.new_key(), tokens.unverified(good), kid=header["kid"])
-    refused(world, world.ask(token=forged), Reason.FORGED)
-
-
-def test_a_token_whose_claims_were_changed_is_forged(world: World) -> None:
-    refused(world, world.ask(token=rewritten(world.token(), 1, {"email": FORK_ACCOUNT})), Reason.FORGED)
-
-
-def test_a_token_of_a_key_that_google_has_not_is_forged(world: World) -> None:
-    world.wait(60)
-    refused(world, world.ask(token=rewritten(world.token(), 0, {"kid": "made-up"})), Reason.FORGED)
-
-
 @pytest.mark.parametrize(
     ("claims", "reason"),
     [
         ({"iss": "https://accounts.example.com"}, Reason.FOREIGN_ISSUER),
-        ({"iss": None}, Reason.FOREIGN_ISSUER),
         ({"aud": "https://another-broker.example.com"}, Reason.FOREIGN_AUDIENCE),
-        ({"aud": None}, Reason.FOREIGN_AUDIENCE),
         ({"email": None}, Reason.NO_ACCOUNT),
-        ({"email_verified": False}, Reason.NO_ACCOUNT),
-        ({"email_verified": "true"}, Reason.NO_ACCOUNT),
         ({"exp": 1}, Reason.EXPIRED),
-        ({"exp": None}, Reason.BAD_TOKEN),
         ({"exp": "1e99"}, Reason.BAD_TOKEN),
-        ({"exp": 1 << 62}, Reason.BAD_TOKEN),
         ({"exp": 1 << 32}, Reason.BAD_TOKEN),
-        ({"iat": 1 << 32}, Reason.EARLY),
-        ({"nbf": 1 << 32}, Reason.EARLY),
         ({"google": {"compute_engine": {"instance_id": 7, "zone": "us-west4-a"}}}, Reason.BAD_TOKEN),
         ({"google": {"compute_engine": {"instance_id": "7", "zone": "us-east1-c"}}}, Reason.WRONG_ZONE),
         ({"email": "somebody@example.com"}, Reason.UNKNOWN_ACCOUNT),
@@ -156,19 +113,6 @@ def test_the_audience_is_this_broker_and_nothing_that_looks_like_it(world: World
     others = ([us], [us, "x"], us[:-1], f"{us}/", f"{us}.example.com", us.upper(), f" {us}", "", {us: 1})
     for audience in others:
         refused(world, world.ask(token=world.token(claims={"aud": audience})), Reason.FOREIGN_AUDIENCE)
-
-
-@pytest.mark.parametrize("times", [{"iat": True}, {"iat": 1.5}, {"exp": "9999999999"}, {"iat": -1}, {"nbf": []}])
-def test_a_time_is_a_whole_number_of_seconds(world: World, times: dict[str, Any]) -> None:
-    refused(world, world.ask(token=world.token(claims=times)), Reason.BAD_TOKEN)
-
-
-def test_a_token_is_early_by_no_more_than_clocks_differ(world: World) -> None:
-    for claim in ("iat", "nbf"):
-        later = int(world.now().timestamp()) + 1 + 60
-        refused(world, world.ask(token=world.token(claims={claim: later + 1})), Reason.EARLY)
-        found = world.ask(pool="fork", token=world.token(claims={claim: later + 1}))
-        assert found.reason == "wrong-pool"
 
 
 def test_claims_written_twice_are_refused_whoever_signed_them() -> None:
@@ -192,17 +136,6 @@ def test_claims_written_twice_are_refused_whoever_signed_them() -> None:
         with pytest.raises(Refused) as refusal:
             verified(claims.replace('"aud"', twice))
         assert refusal.value.reason is Reason.BAD_TOKEN
-
-
-@pytest.mark.parametrize("other", ["{0}x", "{0}/broker", "x{0}", "{0} {0}", "https"])
-def test_an_audience_that_only_resembles_the_brokers_is_refused(world: World, other: str) -> None:
-    token = world.token(audience=other.format(world.settings.audience))
-    refused(world, world.ask(token=token), Reason.FOREIGN_AUDIENCE)
-
-
-def test_a_token_for_the_beginning_of_the_audience_is_refused(world: World) -> None:
-    token = world.token(audience=world.settings.audience[:-1])
-    refused(world, world.ask(token=token), Reason.FOREIGN_AUDIENCE)
 
 
 def test_a_stranger_learns_nothing_of_the_fleet(world: World) -> None:

@@ -89,34 +89,6 @@ def test_a_report_that_a_sibling_signs_is_not_believed(pair: World) -> None:
     assert VM not in heard(pair)[0]
 
 
-def test_before_a_vm_has_registered_its_siblings_can_say_nothing_for_it_either(pair: World) -> None:
-    make(pair, VM)
-    write(pair, VM, signed(pair, SECOND, said(pair)))
-    assert VM not in heard(pair)[0]
-    write(pair, VM, signed(pair, VM, said(pair, "booting")))
-    assert heard(pair)[0][VM].phase is Phase.BOOTING
-
-
-def test_another_host_of_a_slice_says_nothing_for_a_vm_that_has_registered(pair: World) -> None:
-    """Its machine registers nobody, so that no record says whose it is."""
-    claims = {"google": {"compute_engine": {"instance_id": "4711", "zone": ZONE}}}
-    write(pair, VM, signed(pair, SECOND, said(pair), claims=claims))
-    assert VM not in heard(pair)[0]
-
-
-def test_a_machine_in_a_zone_where_the_vm_is_not_says_nothing_for_it(pair: World) -> None:
-    claims = {"google": {"compute_engine": {"instance_id": "4711", "zone": "us-east1-c"}}}
-    write(pair, VM, signed(pair, VM, said(pair), claims=claims))
-    assert VM not in heard(pair)[0]
-
-
-def test_a_proof_is_good_for_the_text_that_was_signed(pair: World) -> None:
-    mine = signed(pair, VM, said(pair, "idle"))
-    _, token = proofs.parted(mine)
-    write(pair, VM, sealed(said(pair).decode(), token).encode())
-    assert VM not in heard(pair)[0]
-
-
 def test_a_report_that_is_written_again_later_is_a_copy(pair: World) -> None:
     old = signed(pair, VM, said(pair))
     write(pair, VM, old)

@@ -23,7 +23,6 @@ from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import KNOWN
 from infra.fleet.place import BROKER, TOKEN, told_place
 from infra.model import bucket_names
-from infra.model.errors import ConfigError
 from infra.operations.fleet.looks import declared_place
 from tests.fleet.broker.broker_world import BUCKET, CONTROLLER, PROJECT, REPO, STACK, VM, World, manifest
 from tests.model.given import parse, pool, stack_text
@@ -61,23 +60,6 @@ def actor(world: World) -> Actor:
 
 def removing(number: int, name: str) -> RemoveRunner:
     return RemoveRunner(id=number, name=name, scope=SCOPE, rule="runner-ghost", reason="it is offline")
-
-
-def test_a_sweep_sees_runners_by_one_request_of_the_broker(world: World) -> None:
-    granted = world.ask()
-    world.hub.connect(granted.body["jit"])
-    before = len(world.lines)
-    seen = observed(world)
-    assert seen.github.known
-    assert [runner.online for runner in seen.runners_of(VM)] == [True]
-    assert [line["event"] for line in world.lines[before:]] == ["runners"]
-
-
-def test_a_broker_that_refuses_leaves_github_unknown_and_says_why(world: World) -> None:
-    world.cloud.control.fail("error", method="github.list_runners", code=502)
-    seen = observed(world)
-    assert not seen.github.known
-    assert "503 github-down" in seen.github.reason
 
 
 def left(world: World, scope: str) -> Any:
@@ -121,10 +103,6 @@ def test_however_many_scopes_have_left_the_broker_answers_for_each(
     assert most < AT_ONCE
 
 
-def test_without_its_record_of_scopes_a_broker_cannot_say_that_one_never_had_a_runner(world: World) -> None:
-    assert "503 bad-record" in left(world, "repos/lab/never").reason
-
-
 def test_a_ghost_goes_and_one_that_came_back_stays(world: World) -> None:
     name = f"{VM}-00abcd"
     number = world.hub.add_runner(REPO, name, status="offline")["id"]
@@ -133,13 +111,6 @@ def test_a_ghost_goes_and_one_that_came_back_stays(world: World) -> None:
     number = world.hub.add_runner(REPO, name, status="online")["id"]
     assert actor(world).do(removing(number, name)).result is Result.CHANGED
     assert len(world.runners()) == 1
-
-
-def test_what_the_broker_refuses_is_a_failure_that_says_so(world: World) -> None:
-    number = world.hub.add_runner(REPO, "macs-00abcd", status="offline")["id"]
-    outcome = actor(world).do(removing(number, "macs-00abcd"))
-    assert outcome.result is Result.FAILED
-    assert "403 foreign-runner" in outcome.text
 
 
 # Which way
@@ -172,9 +143,3 @@ def test_beside_the_local_cloud_a_broker_is_asked_as_the_controller(
     assert isinstance(found, BrokerApi)
     assert found.stack == config.stack
     assert found.token("https://b.example.com").count(".") == 2
-
-
-def test_a_token_is_sent_to_no_address_that_others_may_read() -> None:
-    environ = {PROJECT_NAME: "a-lab", BUCKET_NAME: "a-bucket", BROKER: "http://broker.example.com"}
-    with pytest.raises(ConfigError, match="https"):
-        told_place(STACK, environ)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -53,23 +52,6 @@ def test_what_is_no_record_of_attempts_is_refused_with_its_name_and_what_to_do(b
     assert world.bucket.objects[OBJECT] == body
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"version": 1, "images": ["tpu-ci"]},
-        {"version": 1, "images": {"tpu-ci": {"current": {"due_by": "2026-11-21T07:00:00"}}}},
-        {"version": 2},
-    ],
-    ids=["a list", "no zone", "another version"],
-)
-def test_what_is_no_record_of_images_is_refused_as_well(body: dict[str, Any]) -> None:
-    world = World()
-    begin(world.bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
-    world.bucket.objects[bucket_names.images_record_object()] = body
-    with pytest.raises(ConfigError, match="the record of images"):
-        list(standing(world.bucket, NOW))
-
-
 def test_a_build_stands_as_failed_once_its_limit_is_over_without_a_record(bucket: Bucket) -> None:
     begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
     at_work, over = (
@@ -109,36 +91,6 @@ def test_a_build_that_ends_before_it_has_its_recipes_stands_as_failed(bucket: Bu
     assert of_image(LIMIT) == ("github/3", False), "the one that began last counts"
 
 
-def test_the_first_build_of_a_lab_is_told_though_no_build_ever_had_its_recipes(bucket: Bucket) -> None:
-    assert told(bucket, NOW) == {}
-    say(bucket, "tpu-ci", first_word("cloudbuild/1"), NOW)
-    assert told(bucket, NOW + timedelta(minutes=15)) == {"tpu-ci": ("cloudbuild/1", False)}
-    assert told(bucket, NOW + timedelta(minutes=21)) == {"tpu-ci": ("cloudbuild/1", True)}
-
-
-def test_an_image_that_is_newly_declared_is_told_and_one_that_is_declared_no_more_is_not(bucket: Bucket) -> None:
-    only = {"controller": None}
-    say(bucket, "gone", first_word("cloudbuild/1"), NOW)
-    bucket.clock = NOW + LIMIT
-    begin(bucket, ["controller"], "cloudbuild/2", bucket.clock, NOW + LIMIT * 2, declared=only)
-    say(bucket, "new", first_word("cloudbuild/3"), NOW + LIMIT + timedelta(minutes=1))
-    assert told(bucket, NOW + LIMIT * 2) == {"controller": ("cloudbuild/2", False), "new": ("cloudbuild/3", True)}
-    bucket.clock = NOW + LIMIT * 2
-    begin(bucket, ["controller"], "cloudbuild/4", bucket.clock, NOW + LIMIT * 3, declared={**only, "new": None})
-    assert told(bucket, NOW + LIMIT * 2)["new"] == ("cloudbuild/3", True), "what another build knew is not lost"
-
-
-@pytest.mark.parametrize("began", ["2999-01-01T00:00:00Z", "1999-01-01T00:00:00Z", "soon", None])
-def test_a_build_began_when_it_said_so_whatever_time_it_says(bucket: Bucket, began: object) -> None:
-    begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
-    said = NOW + LIMIT
-    say(bucket, "tpu-ci", first_word("cloudbuild/2", began=began), said)
-    assert told(bucket, said + timedelta(minutes=21)) == {"tpu-ci": ("cloudbuild/2", True)}
-    later = said + LIMIT
-    begin(bucket, ["tpu-ci"], "cloudbuild/3", later, later + LIMIT, declared=DECLARED)
-    assert told(bucket, later) == {"tpu-ci": ("cloudbuild/3", False)}, "it hides no later one"
-
-
 @pytest.mark.parametrize(
     "body",
     [{"version": 1}, {"version": 1, "build": 7}, {"version": 2, "build": "a"}, {}, first_word("x" * 5000)],
@@ -153,28 +105,6 @@ def test_a_first_word_of_a_build_that_is_none_speaks_for_its_image_alone(bucket:
     bad, good = image_lines(bucket, "ci", later)
     assert "images/begun/controller.json" in bad["message"]
     assert "images/begun" not in good["message"]
-
-
-def test_what_is_no_first_word_of_an_image_is_left_alone(bucket: Bucket) -> None:
-    for name in ("images/begun/", "images/begun/tpu-ci", "images/begun/a/b.json", "images/begun/No Image.json"):
-        bucket.objects[name] = {}
-    assert told(bucket, NOW) == {}
-
-
-def test_what_a_later_program_writes_besides_is_carried_along() -> None:
-    world = World()
-    world.bucket.objects[OBJECT] = {**of_one({**GOOD, "by": "x"}), "more": [1]}
-    begin(world.bucket, ["controller"], "cloudbuild/2", NOW, NOW + LIMIT, declared=DECLARED)
-    body = json.loads(json.dumps(world.bucket.objects[OBJECT]))
-    assert (body["more"], body["images"]["tpu-ci"]) == ([1], {**GOOD, "by": "x"})
-
-
-def test_an_image_that_is_declared_no_more_is_forgotten_by_the_next_build_of_any(bucket: Bucket) -> None:
-    begin(bucket, ["tpu-ci"], "cloudbuild/1", NOW, NOW + LIMIT, declared=DECLARED)
-    begin(bucket, ["controller"], "cloudbuild/2", NOW, NOW + LIMIT, declared=DECLARED)
-    assert [each.image for each in standing(bucket, NOW)] == ["controller", "tpu-ci"]
-    begin(bucket, ["controller"], "cloudbuild/3", NOW, NOW + LIMIT, declared={"controller": None})
-    assert [each.image for each in standing(bucket, NOW)] == ["controller"]
 
 
 def test_an_image_of_which_no_build_ever_began_is_overdue_once_two_of_its_times_have_passed(bucket: Bucket) -> None:

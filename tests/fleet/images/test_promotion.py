@@ -10,9 +10,9 @@ from itertools import count
 import pytest
 
 from infra.fleet.google import GoogleError
-from infra.fleet.images.promotion import Moved, Promotion, artifact_places
+from infra.fleet.images.promotion import Moved, Promotion
 from infra.fleet.records import Body, WriteResult
-from infra.model import bucket_names, names
+from infra.model import bucket_names
 from infra.model.errors import ConfigError
 from tests.fleet.images.worlds import NOW, OTHER_POOL, PLACES, POOL, REGIONS, World, digest
 
@@ -40,49 +40,6 @@ def test_a_promoted_digest_is_what_vms_of_every_region_pull_from_their_own_regio
     assert world.pointed() == {
         region: f"{region}-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci@{digest('a')}" for region in REGIONS
     }
-
-
-def test_a_promotion_tells_which_tags_it_set_and_which_it_took_away() -> None:
-    world = start("a", "b", "c", "d", "e")
-    world.build("f")
-    (moved,) = world.promotion.promote((POOL,), "tpu-ci", digest("f"), NOW)
-    assert moved.kept == tuple(f"{place}:{names.in_use_tag(POOL, digest('f'))}" for place in PLACES)
-    assert moved.released == tuple(f"{place}:{names.in_use_tag(POOL, digest('a'))}" for place in PLACES)
-
-
-def test_the_other_pools_images_and_the_rest_of_the_pointer_stay() -> None:
-    world = start()
-    world.bucket.objects[bucket_names.pointer_object()] = {
-        "bundle": "b",
-        "images": {OTHER_POOL: {"us-west4": "theirs"}},
-    }
-    world.promote("a")
-    pointer = world.bucket.objects[bucket_names.pointer_object()]
-    assert pointer["bundle"] == "b"
-    assert pointer["images"][OTHER_POOL] == {"us-west4": "theirs"}
-
-
-def test_what_a_pool_runs_and_can_go_back_to_is_kept_in_every_region_and_nothing_else() -> None:
-    world = start("a", "b", "c", "d", "e", "f", "g")
-    for place in PLACES:
-        assert world.tagged(place) == {digest(letter) for letter in "cdefg"}
-
-
-def test_undo_goes_back_one_promotion_and_says_what_the_pool_ran() -> None:
-    world = start("a", "b")
-    moved = world.promotion.undo(POOL)
-    assert (moved.before, moved.digest, moved.changed, moved.pointer) == (digest("b"), digest("a"), True, True)
-    assert set(world.pointed().values()) == {f"{place}@{digest('a')}" for place in PLACES}
-    assert set(world.pointed(OTHER_POOL).values()) == {f"{place}@{digest('b')}" for place in PLACES}, "another pool"
-
-
-def test_undo_leaves_an_image_that_is_no_longer_declared() -> None:
-    world = start("a", "b")
-    pools = world.bucket.objects[bucket_names.images_record_object()]["pools"]
-    pools[POOL] = {**pools[POOL], "image": "gone"}
-    moved = world.promotion.undo(POOL)
-    assert (moved.image, moved.digest, moved.finished) == ("tpu-ci", digest("a"), False)
-    assert set(world.pointed().values()) == {f"{place}@{digest('a')}" for place in PLACES}
 
 
 @pytest.mark.parametrize("images", [None, [], "text", {POOL: "text"}, {POOL: {"us-west4": 5}}], ids=repr)
@@ -115,23 +72,6 @@ def test_a_pool_with_vms_where_no_repository_is_is_refused() -> None:
     elsewhere = replace(world.promotion, regions={**world.promotion.regions, POOL: frozenset({"us-east1"})})
     with pytest.raises(ConfigError, match="region us-east1: no repository has tpu-ci there"):
         elsewhere.promote((POOL,), "tpu-ci", digest("a"), NOW)
-
-
-def test_where_one_pool_is_refused_no_pool_changes() -> None:
-    world = start("a")
-    before = world.state()
-    with pytest.raises(ConfigError, match="idle"):
-        world.promotion.promote((POOL, "idle"), "tpu-ci", digest("b"), NOW)
-    assert world.state() == before
-
-
-def test_a_region_that_never_had_an_earlier_target_keeps_nobody_from_promoting() -> None:
-    world = start("a")
-    for tag in list(world.registries.named_by[PLACES[0]]):
-        del world.registries.named_by[PLACES[0]][tag]
-    world.registries.versions[PLACES[0]].discard(digest("a"))
-    world.promote("b")
-    assert world.tagged(PLACES[0]) == {digest("b")}
 
 
 COMMANDS: list[tuple[str, tuple[str, ...], Command]] = [
@@ -244,7 +184,3 @@ def test_before_a_first_image_orders_that_leave_it_to_the_pointer_say_none() -> 
     world.build("b")
     world.promote("b")
     assert not [name for name in seen if name.startswith(bucket_names.ORDERS_PREFIX)], "later ones go by orders alone"
-
-
-def test_vms_pull_from_artifact_registry_alone() -> None:
-    assert artifact_places((*PLACES, "ghcr.io/marin-community/levanter-base")) == PLACES

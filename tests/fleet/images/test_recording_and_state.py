@@ -16,7 +16,7 @@ from infra.fleet.images.store import Store
 from infra.fleet.images.where import ImageState, Search, image_state, in_record
 from infra.fleet.records import Body, Record, Records, WriteResult
 from infra.model import bucket_names, names
-from infra.model.images.record import RecordOutcome, built, running
+from infra.model.images.record import running
 from infra.model.images.record_documents import Build
 from infra.model.stack import load_stack
 from tests.fleet.images.worlds import NOW, PLACES, POOL, Bucket, World, digest
@@ -51,15 +51,6 @@ def start() -> tuple[World, Filing, Build]:
 def commit(world: World, filing: Filing, made: Build) -> Any:
     records = cast("Records", filing)
     return record_build(records, world.registries, "tpu-ci", made, places=PLACES, documents=DOCUMENTS)
-
-
-def test_documents_are_kept_before_the_record_names_them() -> None:
-    world, filing, made = start()
-    done = commit(world, filing, made)
-    assert (done.outcome, done.current) == (RecordOutcome.CURRENT, digest("b"))
-    current = world.store.read().images["tpu-ci"].current
-    for document in (current.sbom, current.provenance):
-        assert document in filing.objects
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -114,24 +105,6 @@ def test_a_place_that_does_not_answer_is_neither_equal_nor_unequal() -> None:
     found = state(world)
     assert found.equal is None
     assert [bool(each.problem) for each in found.places] == [False, True, False]
-
-
-def test_the_record_is_searched_for_builds_children_pools_and_what_they_can_go_back_to() -> None:
-    world = World()
-    world.build("a", "b", "c")
-    for letter in ("a", "b", "c"):
-        world.promote(letter)
-    child = Build(digest=digest("child"), revision={}, built=NOW, build="x", places=(), parents={"tpu-ci": digest("a")})
-    world.store.update(lambda record: built(record, "child", child)[0])
-    found = [(each.kind, each.subject) for each in in_record(world.store.read(), digest("a"))]
-    assert found == [("child", f"child@{digest('child')}"), ("record", "tpu-ci"), ("pool", POOL)]
-    (pool,) = [each for each in in_record(world.store.read(), digest("a")) if each.kind == "pool"]
-    assert pool.detail.startswith("2 undos back")
-    assert not list(in_record(world.store.read(), digest("never")))
-
-
-def test_documents_of_a_build_lie_below_the_image() -> None:
-    assert bucket_names.image_document_object("tpu-ci", digest("a"), "sbom.json").startswith("images/tpu-ci/")
 
 
 class Refusing:

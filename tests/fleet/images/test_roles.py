@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from infra.fleet.google import GoogleError
-from infra.fleet.images.promotion import ROLES, RoleImages
-from infra.fleet.images.where import in_record
+from infra.fleet.images.promotion import RoleImages
 from infra.model.images.record_documents import EARLIER_TARGETS, parse
 from tests.fleet.images.worlds import NOW, PLACES, World, digest
 
@@ -17,18 +16,6 @@ def start(*letters: str) -> tuple[World, RoleImages]:
     world = World()
     world.build(*letters)
     return world, RoleImages(store=world.store, registries=world.registries, stack="ci")
-
-
-def test_what_both_roles_run_has_a_tag_of_each() -> None:
-    world, roles = start("a")
-    roles.keep(f"{PLACE}@{digest('a')}", NOW)
-    short = digest("a").removeprefix("sha256:")[:12]
-    assert world.registries.named_by[PLACE] == {f"in-use-ci.{role}-{short}": digest("a") for role in ROLES}
-    record = parse(world.bucket.objects["images/record.json"])
-    assert {role: target.digest for role, target in record.roles.items()} == {
-        f"ci/{role}": digest("a") for role in ROLES
-    }
-    assert {use.subject for use in in_record(record, digest("a")) if use.kind == "role"} == set(record.roles)
 
 
 def test_what_a_revert_brings_back_stays_and_what_none_does_goes() -> None:

@@ -106,11 +106,6 @@ def test_the_wait_ends_once_the_record_has_the_build_that_the_message_started(
     assert wait.now == 3 * INTERVAL
 
 
-def test_the_wait_ends_with_its_limit(starter: Starter, wait: Wait) -> None:
-    started = starter.start(IMAGE, limit=60, tell=lambda _: None)
-    assert (started.recorded, wait.now) == (None, 60.0)
-
-
 def test_a_build_that_ends_badly_ends_the_wait_and_is_named(starter: Starter, google: Clients, wait: Wait) -> None:
     ours: list[str] = []
     wait.events[INTERVAL] = lambda: ours.append(begin(google))

@@ -59,24 +59,13 @@ def test_a_strangers_command_runs_apart_from_everything(machine: Machine) -> Non
     )
     assert network < isolated < fetched, "docker's rules come first, and nothing of the tree before isolation"
     assert machine.said[-2].startswith("bash -s 1000"), "isolated again before each command"
+    assert machine.ran[fetched][:2] == ["setpriv", "--reuid=1000"], "unpacked by the user that is to run it"
     words = machine.ran[-1]
     assert {"--cap-drop=ALL", "--network=tidepool", "--user=1000:1000", "--security-opt=no-new-privileges"} <= set(
         words
     )
     assert not {"--privileged", "--network=host"} & set(words)
     assert all("a-token" not in line for line in machine.said)
-
-
-def test_the_tree_is_unpacked_by_the_user_that_is_to_run_it(machine: Machine) -> None:
-    guest.HostRun(TOLD).prepare()
-    (unpacking,) = (words for words in machine.ran if "tar" in words)
-    assert unpacking[0] == "setpriv"
-    assert "--reuid=1000" in unpacking
-
-
-def test_a_command_without_an_image_is_the_users_too(machine: Machine) -> None:
-    guest.HostRun({**TOLD, "image": ""}).command(["test"], 60)
-    assert "setpriv --reuid=1000" in machine.said[-1]
 
 
 def test_a_labs_own_command_has_the_hosts_network_and_its_image_as_it_is(machine: Machine) -> None:
@@ -98,13 +87,6 @@ def test_a_disk_of_the_pool_is_mounted_to_be_read_and_nobody_writes_it(machine: 
     assert "--env=TIDEPOOL_DISKS=/disks" in machine.ran[-1]
     guest.HostRun(TOLD).command(["test"], 60)
     assert not any("disks" in word for word in machine.ran[-1])
-
-
-@pytest.mark.parametrize("kind", [{"contained": True}, {"contained": False}, {"contained": False, "tree": ""}])
-def test_what_a_command_in_an_image_leaves_in_out_comes_back(machine: Machine, kind: dict[str, Any]) -> None:
-    guest.HostRun({**TOLD, **kind, "results": ["out/a.xml"]}).command(["test"], 60)
-    assert f"--volume={guest.WORK}:/work" in machine.ran[-1]
-    assert "--env=TIDEPOOL_OUT=/work/out" in machine.ran[-1]
 
 
 def test_a_value_of_several_lines_is_never_cut_in_silence(machine: Machine) -> None:

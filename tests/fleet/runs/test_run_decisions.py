@@ -16,54 +16,52 @@ from infra.model.run_labels import RunVm
 PLACES = 3
 
 
-def after(*told: tuple[int, Obstacle], rounds: int = 2, until: float = 10_000.0) -> TryPlace | GiveUp:
-    """What follows on these attempts, one a second."""
-    tried = [Tried(place, found, f"{found} at {place}", float(at)) for at, (place, found) in enumerate(told, 1)]
-    return decide.next_attempt(PLACES, rounds, tried, now=0.0, until=until)
+SIGNS = {
+    "s": Obstacle.STOCKOUT,
+    "q": Obstacle.QUOTA,
+    "l": Obstacle.REQUEST_LIMIT,
+    "o": Obstacle.OUTAGE,
+    "r": Obstacle.REFUSED,
+}
+PAUSE, LIMIT, OUTAGE = decide.PAUSE, decide.REQUEST_LIMIT, decide.OUTAGE
 
 
-def test_places_are_tried_in_their_order() -> None:
-    assert after() == TryPlace(0, 0.0)
-
-
-def test_a_stockout_leads_to_the_next_place_at_once() -> None:
-    assert after((0, Obstacle.STOCKOUT)) == TryPlace(1, 1.0)
-    assert after((0, Obstacle.STOCKOUT), (1, Obstacle.STOCKOUT)) == TryPlace(2, 2.0)
-
-
-def test_a_stockout_everywhere_leads_to_another_round_after_a_pause_and_then_to_the_end() -> None:
-    everywhere = [(place, Obstacle.STOCKOUT) for place in range(PLACES)]
-    assert after(*everywhere) == TryPlace(0, 3.0 + decide.PAUSE)
-    assert after(*everywhere, (0, Obstacle.STOCKOUT)) == TryPlace(1, 4.0)
-    found = after(*everywhere, *everywhere)
-    assert found == GiveUp(Reason.STOCKOUT, "no VM after 6 attempts (3 places, 2 rounds): stockout at 2")
-
-
-def test_a_quota_is_not_tried_again() -> None:
-    quota = [(0, Obstacle.QUOTA), (1, Obstacle.STOCKOUT), (2, Obstacle.STOCKOUT)]
-    assert after(*quota) == TryPlace(1, 3.0 + decide.PAUSE)
-    assert after(*((place, Obstacle.QUOTA) for place in range(PLACES)), rounds=9) == GiveUp(
-        Reason.QUOTA, "no VM after 3 attempts (3 places, 9 rounds): quota at 2"
-    )
-
-
-def test_a_limit_of_requests_is_waited_for_and_costs_no_attempt() -> None:
-    limited = [(0, Obstacle.REQUEST_LIMIT)] * 20
-    assert after(*limited, rounds=1) == TryPlace(0, 20.0 + decide.REQUEST_LIMIT)
-    assert after(*limited, rounds=1, until=21.0) == GiveUp(
-        Reason.REQUEST_LIMIT, "no VM after 20 attempts (the time for it is over): request-limit at 0"
-    )
-
-
-def test_an_outage_is_tried_again_later_each_time_and_then_the_next_place() -> None:
-    outage = (0, Obstacle.OUTAGE)
-    assert after(outage) == TryPlace(0, 1.0 + decide.OUTAGE)
-    assert after(outage, outage) == TryPlace(0, 2.0 + 2 * decide.OUTAGE)
-    assert after(outage, outage, outage) == TryPlace(1, 3.0)
-
-
-def test_a_request_that_google_refuses_is_not_sent_again() -> None:
-    assert after((0, Obstacle.STOCKOUT), (1, Obstacle.REFUSED)) == GiveUp(Reason.REFUSED, "refused at 1")
+@pytest.mark.parametrize(
+    ("tried", "rounds", "until", "follows"),
+    [
+        ("", 2, 1e4, TryPlace(0, 0.0)),
+        ("0s", 2, 1e4, TryPlace(1, 1.0)),
+        ("0s 1s", 2, 1e4, TryPlace(2, 2.0)),
+        ("0s 1s 2s", 2, 1e4, TryPlace(0, 3.0 + PAUSE)),
+        ("0s 1s 2s 0s", 2, 1e4, TryPlace(1, 4.0)),
+        (
+            "0s 1s 2s 0s 1s 2s",
+            2,
+            1e4,
+            GiveUp(Reason.STOCKOUT, "no VM after 6 attempts (3 places, 2 rounds): stockout at 2"),
+        ),
+        ("0q 1s 2s", 2, 1e4, TryPlace(1, 3.0 + PAUSE)),
+        ("0q 1q 2q", 9, 1e4, GiveUp(Reason.QUOTA, "no VM after 3 attempts (3 places, 9 rounds): quota at 2")),
+        ("0l " * 20, 1, 1e4, TryPlace(0, 20.0 + LIMIT)),
+        (
+            "0l " * 20,
+            1,
+            21.0,
+            GiveUp(Reason.REQUEST_LIMIT, "no VM after 20 attempts (the time for it is over): request-limit at 0"),
+        ),
+        ("0o", 2, 1e4, TryPlace(0, 1.0 + OUTAGE)),
+        ("0o 0o", 2, 1e4, TryPlace(0, 2.0 + 2 * OUTAGE)),
+        ("0o 0o 0o", 2, 1e4, TryPlace(1, 3.0)),
+        ("0s 1r", 2, 1e4, GiveUp(Reason.REFUSED, "refused at 1")),
+    ],
+)
+def test_what_follows_on_attempts_one_a_second(
+    tried: str, rounds: int, until: float, follows: TryPlace | GiveUp
+) -> None:
+    """tried: places, each with what it met."""
+    told = [(int(each[0]), SIGNS[each[1]]) for each in tried.split()]
+    attempts = [Tried(place, found, f"{found} at {place}", float(at)) for at, (place, found) in enumerate(told, 1)]
+    assert decide.next_attempt(PLACES, rounds, attempts, now=0.0, until=until) == follows
 
 
 @given(st.data())

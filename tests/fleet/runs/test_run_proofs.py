@@ -6,14 +6,14 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bench.cloud.control import CloudClock
-from infra.fleet.broker.identity import GoogleKeys, KeySet, google_keys
+from infra.fleet.broker.identity import google_keys
 from infra.fleet.records import Record
 from infra.fleet.runner.supervisor.report import audience, sealed
 from infra.fleet.runs.cloud import BucketObjects
@@ -160,13 +160,6 @@ def test_an_end_that_is_not_the_vms_own_is_not_believed(pair: Pair, how: str) ->
     assert (ended, pair.reports.doubts) == (HostStatus("ended", 3, log="l", results="r"), {})
 
 
-@pytest.mark.parametrize("how", [each for each in FORGED if "no machine" not in each])
-def test_nor_is_it_before_the_vm_has_said_anything(pair: Pair, how: str) -> None:
-    assert pair.heard(FORGED[how][0](pair)) is None
-    assert pair.reports.doubts.keys() == {0}
-    assert pair.heard(pair.signed(MINE, status())) == HostStatus("ended", 0)
-
-
 def test_a_proof_that_is_written_again_later_is_a_copy(pair: Pair) -> None:
     assert pair.heard(pair.signed(MINE, status()), late=timedelta(minutes=11)) is None
     assert pair.reports.doubts == {0: "host 0: it is a copy of an older one"}
@@ -209,12 +202,3 @@ def test_a_sibling_that_knew_the_prefix_would_change_neither_end_nor_results(lab
     lab.cloud.control.remove_node(SIBLING)
     assert (ended.reason, ended.code) == ("failed", 3), (ended, lab.said)
     assert not (tmp_path / "back" / "out" / "z").exists() or (tmp_path / "back" / "out" / "z").read_text() == "y\n"
-
-
-def test_a_run_whose_vm_proves_nothing_ends_as_unproved(lab: Lab) -> None:
-    """As where nothing of the VM's is signed by Google: what it says is never taken for its own."""
-    keys = GoogleKeys(lambda: KeySet({}, timedelta(hours=1)), lambda: datetime.fromtimestamp(0, UTC))
-    lab.pace, request = 20.0, lab.request("true")
-    ended = Run(request=request, run="7", attempt=1, ports=replace(lab.ports(request), keys=keys)).whole()
-    assert (ended.reason, ended.code, lab.nodes) == ("unproved", None, {})
-    assert ended.says.startswith("what the VM says has no proof that it is the VM's: host 0: its proof is ")

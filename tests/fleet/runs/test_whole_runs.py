@@ -21,7 +21,7 @@ from bench.cloud.control import CloudClock
 from bench.guests.runs import RunGuests
 from bench.guests.surroundings import GuestControl
 from infra.fleet.broker.identity import google_keys
-from infra.fleet.google import Api, Clients, GoogleError, clients, execute
+from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
 from infra.fleet.runs.decide import RunEnd
@@ -165,12 +165,6 @@ def test_a_command_runs_in_a_copy_of_the_tree_and_brings_back_its_results(lab: L
     assert record.end - record.start == ended.vm_seconds > 0
 
 
-def test_the_exit_code_of_the_command_is_told(lab: Lab) -> None:
-    ended = lab.run(lab.request("sh", "-c", "echo no; exit 3"))
-    assert (ended.reason, ended.code, ended.says) == ("failed", 3, "the command ended with exit code 3")
-    assert (lab.nodes, lab.log) == ({}, ["no\n"])
-
-
 def test_a_command_that_takes_too_long_is_ended_on_the_vm(lab: Lab) -> None:
     lab.pace, limit = 0.05, TIMES.model_copy(update={"limit": 1})
     ended = lab.run(lab.request("sh", "-c", "trap 'echo asked; exit 1' TERM; sleep 60 & wait", times=limit))
@@ -181,11 +175,6 @@ def test_a_command_that_takes_too_long_is_ended_on_the_vm(lab: Lab) -> None:
 def test_what_cannot_be_installed_is_told_apart_from_a_command_that_fails(lab: Lab) -> None:
     ended = lab.run(lab.request("echo", "never", install="echo no such package; exit 1"))
     assert (ended.reason, lab.log) == ("not-installed", ["no such package\nwhat installs for the command failed\n"])
-
-
-def test_a_tree_that_was_lost_lets_nothing_begin(lab: Lab) -> None:
-    assert lab.run(lab.request("echo", "never"), tree=b"no archive").reason == "not-started"
-    assert "never" not in "".join(lab.log)
 
 
 # Obstacles.
@@ -200,30 +189,6 @@ def test_zones_and_kinds_are_tried_in_turn_and_what_came_of_each_is_told(lab: La
     assert [(place, what.strip()) for place, what in told] == [
         (f"{A} spot", "stockout"), (f"{B} spot", "quota"), (f"{A} on-demand", "stockout"),
     ]  # fmt: skip
-
-
-def test_a_stockout_everywhere_is_a_reason_of_its_own_and_counts_for_no_vm(lab: Lab) -> None:
-    lab.cloud.control.fail("stockout")
-    ended = lab.run(lab.request("true", rounds=2))
-    assert ended.reason == "stockout"
-    assert ended.says.startswith("no VM after 4 attempts (2 places, 2 rounds): ")
-    assert (ended.done, lab.nodes, [each.had_vm for each in lab.records().values()]) == (False, {}, [False])
-
-
-def test_a_request_that_is_wrong_is_not_sent_to_another_zone(lab: Lab) -> None:
-    lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.create", code=400, message="Invalid runtime")
-    ended = lab.run(lab.request("true"))
-    assert (ended.reason, len([line for line in lab.said if line.startswith("asking")])) == ("refused", 1)
-
-
-def test_a_limit_of_requests_is_waited_for_at_the_same_place(lab: Lab) -> None:
-    lab.cloud.control.fail(
-        "error", method="tpu.projects.locations.nodes.create", code=429, count=2,
-        message="Quota exceeded for quota metric 'Create requests' and limit 'Create requests per minute'",
-    )  # fmt: skip
-    ended = lab.run(lab.request("true"))
-    assert (ended.reason, ended.zone) == ("done", A), lab.said
-    assert sum(lab.slept) >= 120
 
 
 def test_a_create_whose_answer_is_lost_is_still_the_runs_own(lab: Lab) -> None:
@@ -265,23 +230,6 @@ def test_what_no_metadata_can_hold_is_refused_before_anything_is_made(lab: Lab) 
     assert (lab.said, lab.records()) == ([], {})
 
 
-def test_a_guest_that_fails_by_itself_says_so_at_once(lab: Lab) -> None:
-    ended = lab.run(lab.request("true", env={"A": "x\0y"}))
-    assert (ended.reason, "embedded null byte" in ended.says) == ("not-started", True), ended
-    assert sum(lab.slept) < TIMES.ready / 2
-
-
-def test_a_vm_that_google_takes_back_gives_no_result(lab: Lab) -> None:
-    def preempt(lab: Lab) -> None:
-        if "".join(lab.log) == "begun\n":
-            lab.log.append("taken\n")
-            lab.cloud.control.preempt("nights-run-7-1")
-
-    lab.meanwhile = preempt
-    ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 60"))
-    assert (ended.reason, ended.code, lab.nodes) == ("taken-back", None, {})
-
-
 # Ceilings.
 
 
@@ -294,27 +242,6 @@ def test_runs_over_the_ceiling_of_a_day_make_nothing(lab: Lab) -> None:
     assert len(lab.records()) == 3
     lab.declare(per_day=4)
     assert lab.run(lab.request(), "4").done, "an edit of the stack file reaches runs that nobody generated anew"
-
-
-def test_stacks_that_share_a_bucket_have_ceilings_of_their_own(lab: Lab) -> None:
-    lab.declare(per_day=1)
-    lab.declare(per_day=1, stack="other")
-    assert lab.run(lab.request(stack="other"), "1").done
-    assert lab.run(lab.request(), "2").done
-    assert lab.run(lab.request(), "3").reason == "ceiling"
-
-
-def test_runs_of_a_stack_without_declared_ceilings_make_nothing(lab: Lab) -> None:
-    ended = lab.run(lab.request(stack="new"))
-    assert "runs/ceilings/new.json: missing. Run `./tidepool up new`" in ended.says
-    assert lab.nodes == {}
-
-
-def test_a_count_whose_answer_was_lost_does_not_stand_in_its_own_way(lab: Lab) -> None:
-    lab.declare(at_once=1, per_day=1)
-    lab.cloud.control.fail("lost", method="storage.objects.insert", count=1)
-    assert lab.run(lab.request()).reason == "done"
-    assert len(lab.records()) == 1
 
 
 def test_two_that_ask_at_once_never_pass_the_ceiling_together(lab: Lab) -> None:
@@ -360,40 +287,6 @@ def test_a_cancelled_run_leaves_no_vm(lab: Lab) -> None:
     assert [each.reason for each in lab.records().values()] == ["cancelled"]
 
 
-def test_a_mistake_of_our_own_leaves_no_vm_either(lab: Lab) -> None:
-    def fail(lab: Lab) -> None:
-        if lab.log:
-            lab.meanwhile = lambda _: None
-            raise ZeroDivisionError
-
-    lab.meanwhile = fail
-    with pytest.raises(ZeroDivisionError):
-        lab.run(lab.request("sh", "-c", "echo begun; sleep 60"))
-    assert lab.nodes == {}
-    (record,) = lab.records().values()
-    assert (record.end is None, record.reason) == (False, "client-lost"), "it takes nobody's place any more"
-
-
-def test_a_delete_that_google_refuses_is_asked_for_until_it_is_done(lab: Lab) -> None:
-    lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.delete", code=400, count=3)
-    assert lab.run(lab.request()).left == ""
-    assert lab.nodes == {}
-
-
-def test_who_cancels_while_the_vm_is_deleted_does_not_cut_that_off(lab: Lab) -> None:
-    def cancel(lab: Lab) -> None:
-        if lab.said[-1].startswith("deleting"):
-            lab.meanwhile = lambda _: None
-            lab.cloud.control.mend()
-            raise CancelledError
-
-    lab.meanwhile = cancel
-    lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", zone=B, code=400)
-    ended = lab.run(lab.request())
-    assert (ended.reason, ended.left, lab.nodes) == ("done", "", {})
-    assert lab.records()["nights-run-7-1"].end is not None
-
-
 def test_a_terminal_that_is_gone_keeps_no_vm_standing(lab: Lab) -> None:
     def tell(line: str) -> None:
         if line == "the command runs" or line.startswith("deleting"):
@@ -423,24 +316,6 @@ def test_a_list_that_leaves_the_vm_out_keeps_it_from_nobody(lab: Lab, who: str) 
     lab.cloud.control.mend()
     assert lab.nodes == {}
     assert lab.records()["nights-run-7-1"].end is not None
-
-
-def test_a_claim_that_nobody_answered_takes_nobodys_place(lab: Lab) -> None:
-    replaced, lost = Records.replace, [True]
-
-    def replace_(records: Records, *words: Any, **given: Any) -> int | None:
-        made = replaced(records, *words, **given)
-        if lost:
-            lost.clear()
-            raise GoogleError("writing the record", "forbidden", status=403)
-        return made
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Records, "replace", replace_)
-        assert lab.run(lab.request()).reason == "outage"
-    assert [each.had_vm for each in lab.records().values()] == [False]
-    lab.declare(at_once=1, per_day=1)
-    assert lab.run(lab.request(), "8").done
 
 
 def test_what_cannot_be_deleted_is_told_with_its_zone(lab: Lab) -> None:
@@ -550,16 +425,6 @@ def test_a_vm_that_is_taken_back_leaves_the_reason_in_place_of_its_suites_result
     assert (said["tests"], type(said["vm_seconds"])) == ({}, int)
 
 
-def test_of_a_suite_one_result_alone_leaves_the_job(lab: Lab) -> None:
-    """Whoever keeps the results reads each file below the folder: a stranger's would be another suite's."""
-    script = 'mkdir "$TIDEPOOL_OUT/result.json"; echo {} >"$TIDEPOOL_OUT/result.json/forged.json"'
-    job = Job(lab, lab.request("sh", "-c", script, results=("out/result.json",)))
-    job.until("vmSeconds")
-    assert job.end() == 0
-    assert '"out/result.json/forged.json"' in job.lines[-1], "it came back"
-    assert not list((job.folder / "results").rglob("forged.json"))
-
-
 @pytest.mark.parametrize(
     "sent", [signal.SIGTERM, signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.heavy)], ids=str
 )
@@ -593,47 +458,6 @@ def test_a_job_that_is_killed_leaves_its_vm_to_the_clean_up_of_its_run(lab: Lab)
     assert lab.run(lab.request(), "8").done, "it takes nobody's place"
 
 
-def test_a_client_that_is_killed_before_its_vm_stands_is_counted_from_its_creation(lab: Lab) -> None:
-    job = Job(lab, lab.request("sh", "-c", "sleep 60"))
-    job.until(f"asking for v6e-1 in {A}")
-    deadline = time.monotonic() + 30
-    while not lab.nodes:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    job.process.kill()
-    job.end()
-    (node,) = lab.cloud.control.nodes()
-    made = int(datetime.fromisoformat(node["createTime"]).timestamp())
-    assert lab.records()["nights-run-7-1"].start is None
-    lab.cloud.control.advance(200)
-    assert set(lab.nodes.values()) == {"READY"}
-    ports = lab.ports(lab.request())
-    assert clean_up((A, B), "7", ports, until=ports.clock() + 60) == ""
-    record = lab.records()["nights-run-7-1"]
-    assert (record.start, record.reason) == (made, "client-lost")
-    assert 200 <= record.vm_seconds(record.expires) < 300
-
-
-def test_a_record_that_cannot_be_written_holds_no_clean_up(lab: Lab) -> None:
-    killed(lab)
-    lab.cloud.control.fail("error", method="storage.objects.insert", code=403)
-    clean = Job(lab, lab.request(), "delete")
-    clean.until("::warning::the record of run 7 is not ended")
-    assert clean.end() == 0
-    assert lab.nodes == {}
-    lab.cloud.control.mend()
-    assert Job(lab, lab.request(), "delete").end() == 0
-    assert lab.records()["nights-run-7-1"].end is not None, "who comes next ends it"
-
-
-def test_a_clean_up_that_cannot_delete_leaves_the_record_open(lab: Lab) -> None:
-    killed(lab)
-    lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.delete", code=400)
-    ports = lab.ports(lab.request())
-    assert clean_up((A, B), "7", ports, until=ports.clock() + 30) == f"nights-run-7-1 in {A} (READY)"
-    assert lab.records()["nights-run-7-1"].end is None, "it stands, and counts"
-
-
 def test_a_client_that_comes_back_after_the_clean_up_makes_nothing_more_and_keeps_its_end(lab: Lab) -> None:
     """As one whose machine lost its network: GitHub calls its job lost, and it lives."""
 
@@ -653,25 +477,6 @@ def test_a_client_that_comes_back_after_the_clean_up_makes_nothing_more_and_keep
     assert len([line for line in lab.said if line.startswith("asking")]) == 1
 
 
-def test_a_vm_that_a_client_obtained_after_its_run_was_ended_counts_until_it_is_gone(lab: Lab) -> None:
-    """Its create was on the way when the clean-up looked."""
-
-    def clean(lab: Lab) -> None:
-        lab.meanwhile = lambda _: None
-        lab.ports(lab.request()).ledger.end_run("7", int(lab.cloud.control.clock()["seconds"]) - 3, {})
-        ends.append(lab.records()["nights-run-7-1"].end)
-
-    ends: list[int | None] = []
-    lab.meanwhile = clean
-    ended = lab.run(lab.request("sh", "-c", "sleep 60"))
-    record = lab.records()["nights-run-7-1"]
-    assert (ended.reason, lab.nodes) == ("cancelled", {})
-    assert record.start is not None
-    assert record.end is not None
-    assert ends[0] is not None
-    assert record.end >= record.start > ends[0]
-
-
 def test_two_clients_of_one_run_never_share_a_vm(lab: Lab) -> None:
     def second(lab: Lab) -> None:
         if lab.log:
@@ -685,32 +490,6 @@ def test_two_clients_of_one_run_never_share_a_vm(lab: Lab) -> None:
     assert [each.reason for each in ends] == ["refused"]
     assert ends[0].says == "nights-run-7-1 was claimed by another client: two runs never share a number"
     assert [each.reason for each in lab.records().values()] == ["done"]
-
-
-def test_a_second_client_that_cannot_read_who_claimed_ends_nothing_of_the_first(lab: Lab) -> None:
-    def second(lab: Lab) -> None:
-        if lab.log:
-            lab.meanwhile = lambda _: None
-            with pytest.MonkeyPatch.context() as patch:
-                read, lost = Records.read, [True]
-
-                def read_(records: Records, name: str) -> Any:
-                    if lost:
-                        lost.clear()
-                        raise GoogleError("reading the record", "unavailable", status=503)
-                    return read(records, name)
-
-                patch.setattr(Records, "read", read_)
-                ends.append(lab.run(lab.request("echo", "mine")))
-
-    ends: list[RunEnd] = []
-    lab.meanwhile = second
-    ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 0.5; echo over"))
-    assert [each.reason for each in ends] == ["outage"]
-    assert (ended.reason, "".join(lab.log)) == ("done", "begun\nover\n")
-    (record,) = lab.records().values()
-    assert (record.reason, record.end is not None and record.end > record.asked) == ("done", True)
-    assert record.start is not None
 
 
 def test_a_vm_whose_client_was_killed_goes_with_its_time_to_live_and_no_other_vm_does(lab: Lab) -> None:

@@ -22,14 +22,12 @@ from infra.fleet.status.explained import counts, job_waits, pool_why, zone_why
 from infra.fleet.status.missing import Cause, Judged, MissingVm
 from infra.fleet.versions import PoolVersion, Rollout, Stage
 from infra.model.catalogue import CapacityKind
-from infra.operations.why.why_words import _limit
 from tests.fleet.controller.given_fleet import (
     HOME,
     START,
     fleet,
     minutes,
     nodes,
-    place,
     quota,
     seen,
     served,
@@ -93,13 +91,6 @@ def test_one_that_served_is_missing_since_then_and_not_since_its_last_failed_cre
     memory = replace(memory, backoff={key: fails}, creating={})
     told = the_one(judged(desired, lacking(desired), memory=memory, at=tried + minutes(1)))
     assert (told.cause, told.since) == (Cause.STOCKOUT, went)
-
-
-def test_chips_of_a_quota_are_said_to_be_this_stacks_or_kept_for_others() -> None:
-    desired = fleet(2, caps=(quota(64, siblings=40),))
-    (limit,) = zone_why(judged(desired), HOME).limits
-    assert (limit.used, limit.chips) == (48, 64), "8 of its own, 40 that other stacks declare"
-    assert "48 of 64 chips in use by this stack's VMs or kept for others" in str(_limit(limit))
 
 
 def test_one_that_is_made_next_or_held_by_a_limit_says_so() -> None:
@@ -166,13 +157,3 @@ def test_a_zone_says_its_limits_and_what_failed_there_last() -> None:
     assert [(each.vm, each.trouble) for each in told.failed_creates] == [(LOST, "stockout")] * 3
     assert [(each.declared, each.serving) for each in told.pools] == [(2, 1)]
     assert told.answers.known
-
-
-def test_a_vm_at_a_fallback_serves_its_pool_and_is_named_in_the_zone_where_it_stands() -> None:
-    away = place("us-central1-a")
-    desired = fleet(1, fallbacks=(away,))
-    (home,) = nodes(desired)
-    found = judged(desired, seen(desired, nodes=(replace(home, zone=away.zone),)))
-    assert zone_why(found, away.zone).away == (LOST,)
-    assert counts(found, "tpu-ci").serving == 1
-    assert found.missing() == ()

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observed import KNOWN, unknown
-from infra.fleet.operator_requests import DrainRequest, OperatorRequests, Undone
+from infra.fleet.operator_requests import OperatorRequests, Undone
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.status.derive import status
 from infra.fleet.status.explained import pool_why
 from infra.fleet.status.look import Scene
 from infra.fleet.status.missing import Cause, Judged
-from infra.fleet.status.queue import JobsSeen, queue
-from infra.fleet.status.shape import FleetState, FleetStatus
+from infra.fleet.status.queue import queue
+from infra.fleet.status.shape import FleetState
 from infra.fleet.versions import (
-    AssignedVersion,
     PartKind,
     PoolVersion,
-    Returning,
     Rollout,
     Stage,
     VersionPart,
@@ -34,14 +30,12 @@ from infra.operations.fleet.status_words import rollout_line, sections, status_s
 from infra.operations.why.answer import Why
 from infra.operations.why.why_words import why_shown
 from tests.fleet.controller.given_fleet import (
-    AWAY,
     HOME,
     START,
     fleet,
     minutes,
     node,
     nodes,
-    place,
     runner,
     seen,
     served,
@@ -61,28 +55,6 @@ def test_a_fleet_that_serves_is_well_before_any_sweep() -> None:
     assert found.healthy is True
     assert found.sweep is None
     assert found.next == ()
-
-
-def test_without_github_runners_and_queue_are_not_known_and_no_vm_is_called_ill() -> None:
-    desired = fleet(3)
-    dark = seen(desired, github=unknown("no token"), runners=())
-    found = status(scene(desired, dark, jobs=JobsSeen(unknown={REPOSITORY: "no token"})))
-    (pool,) = found.pools
-    assert (pool.ready, pool.online, pool.busy) == (3, None, None)
-    assert pool.unhealthy == ()
-    assert found.healthy is None
-    assert [each.subject for each in found.unknown] == ["github"]
-
-
-def test_while_a_zone_does_not_answer_its_pool_has_no_count_of_vms() -> None:
-    desired = fleet(3)
-    dark = seen(desired, zones={HOME: unknown("503")}, nodes=())
-    found = status(scene(desired, dark))
-    (pool,) = found.pools
-    assert (pool.ready, pool.online) == (None, 3)
-    assert pool.unhealthy == ()
-    assert found.healthy is None
-    assert found.orphan_runners == ()
 
 
 def test_a_lost_vm_is_told_with_its_reason_and_since_when_the_controller_saw_it() -> None:
@@ -116,15 +88,6 @@ def test_a_vm_that_boots_is_not_unhealthy_until_its_time_is_over(state: str) -> 
     )
     late = status(scene(desired, booting, memory=memory, at=START + minutes(limit + 1)))
     assert ([each.subject for each in late.unhealthy], late.booting, late.healthy) == ([VMS[0]], (), False)
-
-
-def test_a_vm_that_served_before_or_that_nobody_saw_boot_for_hours_is_unhealthy_at_once() -> None:
-    desired = fleet(3)
-    silent = seen(desired, runners=served(desired, but=(VMS[0],)))
-    served_before = sweeps(desired, seen(desired), 2)[-1].memory
-    for memory in (EMPTY, served_before):
-        found = status(scene(desired, silent, memory=memory, at=START + minutes(10)))
-        assert ([each.subject for each in found.unhealthy], found.booting) == ([VMS[0]], ())
 
 
 def test_a_stack_that_was_never_deployed_is_neither_unhealthy_nor_different_from_its_file() -> None:
@@ -170,22 +133,6 @@ def test_orphans_of_both_ways_are_told_and_strangers_harm_nobody() -> None:
     ).healthy
 
 
-def test_a_drained_vm_that_serves_nobody_is_as_somebody_wished() -> None:
-    desired = fleet(3)
-    request = DrainRequest(subject=VMS[0], by="ada", since=START, minutes=60)
-    resting = seen(desired, runners=served(desired, but=(VMS[0],)), requests=OperatorRequests(drains=(request,)))
-    found = status(scene(desired, resting))
-    assert found.pools[0].drained == (VMS[0],)
-    assert found.pools[0].unhealthy == ()
-    assert found.healthy is True
-
-
-def test_a_vm_at_its_fallback_is_counted_as_away() -> None:
-    desired = fleet(1, fallbacks=(place(AWAY),))
-    away = seen(desired, nodes=(node(VMS[0], zone=AWAY),), zones={HOME: KNOWN, AWAY: KNOWN})
-    assert status(scene(desired, away)).pools[0].away == 1
-
-
 def test_the_oldest_waiting_job_with_a_pools_labels_is_told_whatever_their_case() -> None:
     jobs = queued(
         waiting(START - minutes(5), "tpu", "TPU-CI"),
@@ -195,11 +142,6 @@ def test_the_oldest_waiting_job_with_a_pools_labels_is_told_whatever_their_case(
     )
     found = queue({"TPU", "tpu-ci"}, {REPOSITORY}, jobs)
     assert (found.waiting, found.oldest) == (2, START - minutes(9))
-
-
-def test_labels_that_every_runner_has_keep_no_job_from_a_queue() -> None:
-    jobs = queued(waiting(START, "self-hosted", "Linux", "X64", "tpu"), waiting(START, "self-hosted", "arm64", "tpu"))
-    assert queue({"TPU", "tpu-ci"}, {REPOSITORY}, jobs).waiting == 1
 
 
 def test_jobs_that_no_pool_takes_are_told_with_the_oldest_of_them_and_why() -> None:
@@ -232,12 +174,6 @@ def test_jobs_that_no_pool_takes_are_told_with_the_oldest_of_them_and_why() -> N
     assert found.healthy is True, "nothing is wrong with the fleet"
 
 
-def test_a_queue_is_not_known_where_one_of_its_repositories_is_silent() -> None:
-    found = queue({"tpu"}, {REPOSITORY, "a-lab/more"}, JobsSeen(unknown={"a-lab/more": "403"}))
-    assert found.waiting is None
-    assert "403" in found.reason
-
-
 def test_the_last_sweep_is_told_and_one_that_cannot_be_read_is_as_none() -> None:
     record = {
         "at": START.isoformat(),
@@ -267,11 +203,6 @@ def test_a_zone_that_somebody_gave_up_is_told_until_it_is_taken_back() -> None:
     assert status(scene(desired)).to_json()["lost"] == []
 
 
-def test_its_json_can_be_written_for_every_kind_of_fleet() -> None:
-    for each in (FleetStatus(stack="ci", at=START), status(scene())):
-        assert json.loads(json.dumps(each.to_json()))["stack"] == "ci"
-
-
 def test_a_rollout_says_what_no_sweep_has_begun_yet_and_what_none_will_begin_by_itself() -> None:
     proved, new = PoolVersion(bundle="a" * 64), PoolVersion(bundle="b" * 64)
     rollout = Rollout(stable=proved, target=proved, since=START)
@@ -295,30 +226,3 @@ def test_a_rollout_says_what_no_sweep_has_begun_yet_and_what_none_will_begin_by_
     image = replace(new, images={"us-west4": f"r@sha256:{'c' * 64}"})
     both = f"image {'c' * 12} begins with the next sweep; {again}"
     assert told(image, rollout, taken_back) == both, "of an image and a bundle, the one that is not held back"
-
-
-def test_a_rollout_says_what_holds_it_and_who_goes_back() -> None:
-    proved, vm = PoolVersion(bundle="a" * 64), VMS[0]
-    rollout = Rollout(stable=proved, target=proved, since=START, stage=Stage.UNDONE, why="it was undone")
-    back = Returning(since=START, before=AssignedVersion(""))
-    rollout = replace(rollout, returning={vm: back}, held=(f"the job of {vm}",))
-    memory = replace(EMPTY, rollouts={"tpu-ci": rollout})
-    (found,) = status(scene(fleet(3), seen(fleet(3)), memory=memory)).rollouts
-    assert f"; {vm} on the way back; held by the job of {vm}" in str(rollout_line(found, START))
-    assert (found.to_json()["returning"], found.to_json()["held"]) == ([vm], [f"the job of {vm}"])
-
-
-def test_a_rollout_is_told_with_what_it_leads_from_and_to_and_whether_it_rests() -> None:
-    old, new = PoolVersion(bundle="a" * 64), PoolVersion(images={"us-west4": f"r/tpu-ci@sha256:{'b' * 64}"})
-    rollout = Rollout(stable=old, target=new, stage=Stage.CANARY, since=START, waiting={VMS[0]: START})
-    memory = replace(EMPTY, rollouts={"tpu-ci": rollout, "gone": rollout})
-    resting = seen(fleet(3), requests=OperatorRequests(paused=frozenset({"tpu-ci"})))
-    (told,) = status(scene(fleet(3), resting, memory=memory)).rollouts
-    assert (told.stable, told.target) == ("bundle aaaaaaaaaaaa", "image bbbbbbbbbbbb")
-    assert (told.stage, told.paused, told.vms, told.waiting) == ("canary", True, 3, (VMS[0],))
-
-
-def test_a_pool_that_serves_no_repository_is_well_without_runners() -> None:
-    desired = fleet(slots=tuple(replace(each, serves=()) for each in fleet(3).slots))
-    found = status(scene(desired, seen(desired, runners=())))
-    assert (found.healthy, found.pools[0].online, found.pools[0].unhealthy) == (True, 0, ())

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.fleet.controller.events import EventKind, FleetEvent
+from infra.fleet.controller.events import FleetEvent
 from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import unknown
 from infra.fleet.status.timeline import timeline
@@ -98,32 +98,6 @@ def test_in_one_second_a_restart_comes_before_the_boot_that_it_caused() -> None:
     ]
 
 
-def test_a_runner_is_asked_for_before_it_is_registered_whatever_clocks_say() -> None:
-    asked = ["2026-11-21T10:05:07+00:00", "2026-11-21T10:30:01+00:00"]
-    events = [
-        {"at": at, "event": "registered", "runner": f"{VM}-{number:06x}"}
-        for number, at in enumerate(("2026-11-21T10:05:00Z", "2026-11-21T10:30:02Z"))
-    ]
-    told = timeline(VM, scene(), {"events": events}, {"since": asked[0], "instance": "77", "asked": asked})
-    assert [line.what for line in told.lines][1:] == [
-        "bound to machine 77",
-        "asked for a runner",
-        f"registered as runner {VM}-000000",
-        "asked for a runner",
-        f"registered as runner {VM}-000001",
-    ]
-
-
-def test_what_happens_again_and_again_is_one_line() -> None:
-    asked = [f"2026-11-21T10:{minute:02}:07+00:00" for minute in range(10, 22)]
-    told = timeline(VM, scene(), REPORT, {**BINDING, "asked": [*BINDING["asked"], *asked]})
-    assert [line.what for line in told.lines if line.source == "broker"] == [
-        "bound to machine 77",
-        "asked for a runner",
-        "asked for a runner, 12 times, the last at 10:21:07",
-    ]
-
-
 def test_a_registration_that_was_lost_is_told_from_when_on_until_when() -> None:
     desired = fleet(2)
     well, lost = seen(desired), seen(desired, runners=served(desired, but=(VM,)))
@@ -137,15 +111,6 @@ def test_a_registration_that_was_lost_is_told_from_when_on_until_when() -> None:
     ]
 
 
-def test_between_two_jobs_nothing_is_lost() -> None:
-    desired = fleet(2)
-    well, between = seen(desired), seen(desired, runners=served(desired, but=(VM,)))
-    memory = EMPTY
-    for index, observed in enumerate((well, between, well, between, well)):
-        memory = sweeps(desired, observed, 1, memory=memory, start=START + minutes(2 * index))[-1].memory
-    assert not [event for event in memory.events if event.kind in (EventKind.SILENT, EventKind.HEARD)]
-
-
 def test_what_nobody_can_say_is_said_to_be_unknown() -> None:
     desired = fleet(1)
     dark = seen(desired, zones={HOME: unknown("503")}, nodes=(), github=unknown("no token"), runners=())
@@ -153,12 +118,6 @@ def test_what_nobody_can_say_is_said_to_be_unknown() -> None:
     assert f"not known of {HOME} (503)" in told.now
     assert "its runner is not known: no token" in told.now
     assert "no VM of this name is there" not in told.now
-
-
-def test_a_vm_that_is_not_declared_and_not_there_has_no_timeline() -> None:
-    told = timeline(f"tpu-ci-{HOME}-9", scene(memory=EMPTY), None, None)
-    assert told.lines == ()
-    assert told.now[:2] == ("not declared", "no VM of this name is there. Did you mean 'tpu-ci-us-west4-a-0'?")
 
 
 _JUNK = st.recursive(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from infra.fleet.runner.supervisor import effects as e
 from infra.fleet.runner.supervisor import limits
 from infra.fleet.runner.supervisor.boot import MAY_FAIL, STAGES, STEPS
-from infra.fleet.runner.supervisor.state import LASTING, State
+from infra.fleet.runner.supervisor.state import State
 from infra.fleet.runner.supervisor.supervise import Supervisor
 from tests.fleet.supervisor.machine_in_memory import (
     FIRST,
@@ -145,19 +145,6 @@ def test_nobody_asks_for_a_job_who_must_not_have_one(why: str) -> None:
     assert machine.kept.reason
 
 
-@pytest.mark.parametrize(
-    ("own", "reason"),
-    [
-        ({"image": "none"}, "the orders name no image: none is proved for tpu-ci"),
-        ({}, "no image is promoted to tpu-ci in us-west4"),
-    ],
-)
-def test_a_vm_without_an_image_says_who_names_none(own: dict[str, str], reason: str) -> None:
-    world = World(own=own) if own else World(own=own, pointer={})
-    core = MachineInMemory(world).decided(1)
-    assert (core.state.phase, core.state.reason, core.state.image) == ("pulling", reason, "")
-
-
 def test_a_guest_alone_does_without_an_image_and_only_where_none_is_named() -> None:
     for imageless, phase in ((False, "pulling"), (True, "registering")):
         machine = MachineInMemory(World(pointer=None))
@@ -240,32 +227,6 @@ def test_pauses_grow_to_five_minutes_and_a_job_makes_them_short_again() -> None:
     assert core.state.delay == limits.FIRST_DELAY
 
 
-def test_what_lasts_of_a_state_is_all_that_another_process_knows() -> None:
-    state = State(obeyed=3, turn=7.0)
-    state.dirty, state.round, state.looks = False, "a key", 4
-    again = state.reborn()
-    assert [getattr(again, name) for name in LASTING] == [getattr(state, name) for name in LASTING]
-    assert (again.dirty, again.round, again.looks) == (True, "", 0)
-    assert State.from_json(json.loads(json.dumps(state.to_json()))) == state
-
-
-def test_a_vm_on_the_edge_of_its_limits_serves() -> None:
-    machine = MachineInMemory(World(free=limits.LEAST_DISK_MB, skew=-limits.MOST_SKEW))
-    machine.decided(1)
-    assert machine.count(e.RunContainer) == 1
-
-
-def test_after_a_job_that_was_short_the_broker_is_asked_when_its_turn_comes() -> None:
-    machine = MachineInMemory(
-        World(answers=[e.Answer(200, jit="one", runner="r"), e.Answer(200, jit="two", runner="r")])
-    )
-    core = machine.decided(1)
-    began = machine.now
-    while machine.count(e.Register) < 2:
-        machine.goes_on(core)
-    assert machine.now - began >= limits.ASK_APART
-
-
 @pytest.mark.parametrize("own", [{"drain": True}, {"image": OTHER_IMAGE}, {"bundle": SECOND}])
 def test_a_job_is_waited_for_and_a_runner_without_one_is_not(own: dict[str, Any]) -> None:
     for line, stopped in (("T: Running job: tests", 0), ("T: Listening for Jobs", 1)):
@@ -285,15 +246,6 @@ def test_a_runner_that_goes_on_after_its_job_is_stopped_after_two_minutes(second
     machine.now += seconds
     machine.carried_out(core, core.look())
     assert machine.count(e.StopContainer) == stopped
-
-
-def test_a_runner_that_github_removed_while_it_was_idle_counts_as_no_failure() -> None:
-    for seconds, ends in ((limits.AT_ONCE - 1, 1), (limits.AT_ONCE, 0)):
-        machine = MachineInMemory(World())
-        core = machine.decided(1)
-        machine.now += seconds
-        machine.carried_out(core, core.ended(0))
-        assert core.state.idle_ends == ends
 
 
 @pytest.mark.parametrize("step", STEPS)

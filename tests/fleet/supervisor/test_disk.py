@@ -32,12 +32,6 @@ def test_what_was_kept_is_found_by_the_next_process(tmp_path: Path) -> None:
     assert {name: getattr(found, name) for name in LASTING} == {name: getattr(FULL, name) for name in LASTING}
 
 
-def test_a_vm_that_never_read_orders_has_obeyed_none_and_one_without_files_is_new(tmp_path: Path) -> None:
-    Disk(tmp_path).keep(State())
-    assert not (tmp_path / "report/obeyed").exists(), "whatever is there would count as obeyed"
-    assert Disk(tmp_path).load() == State()
-
-
 def test_files_of_the_shell_bundles_are_read(tmp_path: Path) -> None:
     (tmp_path / "report").mkdir()
     for name, text in {"phase": "idle", "obeyed": "7", "image": "an image", "job": ""}.items():

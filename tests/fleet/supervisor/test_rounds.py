@@ -77,18 +77,6 @@ def test_worker_0_that_waits_long_looks_at_itself_again() -> None:
     assert machine.count(e.FreeDisk) > 4
 
 
-def test_every_job_has_a_round_and_a_key_of_its_own_and_the_last_is_closed() -> None:
-    machine = slice_of_three()
-    core = machine.decided(12)
-    opened = [each.document["round"] for each in machine.done if isinstance(each, e.Write) and "round" in each.document]
-    assert machine.count(e.RunContainer) > 1
-    assert len(set(opened)) == len(opened) >= machine.count(e.RunContainer)
-    while core.state.waits is not Waits.CONTAINER:
-        machine.goes_on(core)
-    machine.goes_on(core)
-    assert machine.world.objects[ROUND] == {"version": 1}
-
-
 def test_a_runner_without_a_job_is_stopped_when_a_host_no_longer_answers() -> None:
     machine = slice_of_three()
     machine.world.container = (("T: Listening for Jobs",), 0)

@@ -72,8 +72,3 @@ def test_what_is_no_whole_answer_is_none(said: bytes, monkeypatch: pytest.Monkey
     monkeypatch.setattr(wire, "MOST_BYTES", 64)
     with peer(lambda connection: connection.sendall(said)) as url, pytest.raises(UnansweredError):
         ask("GET", url, seconds=20)
-
-
-def test_nobody_at_all_is_no_answer() -> None:
-    with pytest.raises(UnansweredError):
-        ask("GET", "http://127.0.0.1:9/", seconds=20)

@@ -92,6 +92,18 @@ downloads:
     read: 2026-11-21
 """
 
+EXCEPTIONS = """\
+exceptions:
+  - finding: CVE-2026-1234
+    package: openssl
+    images: [runner]
+    reason: Nothing here listens.
+    expires: 2026-12-01
+  - finding: GHSA-aaaa-bbbb-cccc
+    reason: Mended upstream, no release yet.
+    expires: 2026-11-30
+"""
+
 FILES = {
     "images/images.yaml": IMAGES,
     "images/bases.yaml": PINS,

@@ -56,16 +56,6 @@ def test_a_newer_digest_is_written_and_other_bytes_of_a_download_are_not() -> No
     assert after.download("uv").sha256 == "b" * 64
 
 
-def test_an_unresolved_download_is_written() -> None:
-    text = edited(PINS, ("b" * 64, "unresolved"))
-    after = written(text, compare(parse_pins(text), [answer("uv", "2b" * 32)]))
-    assert parse_pins(after).download("uv").sha256 == "2b" * 32
-
-
-def test_what_is_as_pinned_writes_nothing() -> None:
-    assert written(PINS, compare(parse_pins(PINS), [answer("debian", f"sha256:{'a' * 64}")])) == PINS
-
-
 def test_a_file_of_answers_reads_back() -> None:
     answers = (answer("debian", f"sha256:{'1' * 64}"), answer("uv", "2" * 64))
     assert parse_answers(json.dumps(answers_json(answers)), parse_pins(PINS), "answers.json") == answers

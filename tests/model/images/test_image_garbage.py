@@ -79,10 +79,12 @@ def test_junk_anywhere_in_the_pin_table_is_told(root: Path, path: tuple[Any, ...
         loaded(root)
 
 
-@pytest.mark.parametrize("name", [SOURCE, "images/bases.yaml", LISTING])
+@pytest.mark.parametrize(
+    "name", [SOURCE, "images/bases.yaml", LISTING, "images/runner/Dockerfile", "images/runner/Dockerfile.dockerignore"]
+)
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path, name: str) -> None:
     root = project(tmp_path)
     (root / name).write_bytes(b"version: 1\n# \xff\n")
     with refused() as problems:
         loaded(root)
-    assert ("save it as UTF-8", f"{name}:2") in {(each.fix, each.subject) for each in problems}
+    assert (f"{name}:2", True) in {(each.subject, "UTF-8" in f"{each.rule} {each.fix}") for each in problems}

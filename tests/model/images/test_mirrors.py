@@ -8,7 +8,6 @@ import pytest
 
 from infra.model.images.pins import load_pins
 from infra.model.images.places import hub_mirror, through
-from infra.model.images.spec import Builder
 from infra.model.images.steps import bootstrap
 from infra.model.images.told import DeclaredImages
 from infra.model.stack import load_stack
@@ -53,12 +52,3 @@ def test_no_container_buildkit_or_base_of_cloud_build_comes_from_docker_hub_itse
             if step.id.startswith("build-"):
                 assert step.env["BUILDKIT"].startswith(f"{MIRROR}/moby/buildkit@sha256:")
                 assert "us-docker.pkg.dev" in step.env["REGISTRIES"].split()
-
-
-def test_jobs_of_github_use_neither_the_mirror_nor_kept_layers_for_lack_of_an_identity() -> None:
-    declared = told()
-    (image,) = [each for each in SPEC.images if each.builder is Builder.GITHUB and each.bases]
-    (build,) = [step for step in declared.steps(image.name, date.max) if step.id.startswith("build-")]
-    assert build.env["BASE_IMAGE"].startswith("docker.io/library/python@")
-    assert build.env["CACHE"] == ""
-    assert not build.signs_in

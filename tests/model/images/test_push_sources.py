@@ -45,7 +45,3 @@ def test_a_repository_is_connected_once_its_installation_and_token_are_known(spe
     assert unconnected(spec, runner, builds(one)) == (RECIPES,)
     other = ("{repository: lab/tidepool}", f"{{repository: lab/tidepool, {ACCESS}}}")
     assert unconnected(spec, runner, builds(one, other)) == ()
-
-
-def test_jobs_of_github_need_no_connection(spec: ImageSpec) -> None:
-    assert unconnected(spec, spec.image("base"), builds()) == ()

@@ -9,7 +9,7 @@ import pytest
 
 from infra.model.images.rebuilds import TRIGGER, before, owed, told
 from infra.model.plan import Op, Plan, Status, Step
-from tests.model.images.declared import IMAGES, edited, loaded, project
+from tests.model.images.declared import loaded, project
 
 NAME = "tidepool-ci-runner-message"
 
@@ -59,21 +59,6 @@ def test_an_image_is_built_whose_trigger_has_other_steps_or_was_turned_on(
     spec = loaded(project(tmp_path))
     run = Plan(stack="ci", engine="embedded", cloud="local", steps=tuple(steps))
     assert owed(spec, told(spec, run), before(spec, run)) == (("runner",) if built else ())
-
-
-def test_an_image_that_is_built_with_its_parent_is_not_built_twice(tmp_path: Path) -> None:
-    place = "push:\n      artifact_registry: {stack: ci, repository: images}\n    retention: {delete_older_than: 30d, keep_newest: 16}"  # noqa: E501
-    text = edited(
-        IMAGES,
-        ("builder: github", "builder: cloudbuild"),
-        ("builder: github", "builder: cloudbuild"),
-        ("push: {ghcr: ghcr.io/lab/base}", place),
-        ("push: {ghcr: ghcr.io/lab/child}", place),
-    )
-    spec = loaded(project(tmp_path, {"images/images.yaml": text}))
-    steps = [step(Op.UPDATE, trigger("1"), trigger("2"), f"tidepool-ci-{image}-message") for image in ("base", "child")]
-    run = Plan(stack="ci", engine="embedded", cloud="local", steps=tuple(steps))
-    assert owed(spec, told(spec, run), before(spec, run)) == ("base",)
 
 
 @pytest.mark.parametrize(

@@ -124,16 +124,6 @@ def test_clean_up_never_takes_what_a_pool_runs_or_can_go_back_to(steps: list[tup
         assert record.held(IMAGE) <= package.versions.keys()
 
 
-def test_without_the_tag_an_image_in_use_would_go() -> None:
-    package = Package(versions={"in use": START}, tags={names.in_use_tag("tpu-ci", f"sha256:{'a' * 64}"): "in use"})
-    package.versions |= {f"newer {number}": START + number * DAY for number in range(1, 40)}
-    package.clean(cleanup(), START + 40 * DAY)
-    assert "in use" in package.versions
-    package.tags.clear()
-    package.clean(cleanup(), START + 40 * DAY)
-    assert "in use" not in package.versions
-
-
 def test_every_repository_of_images_keeps_the_tags_of_promotion() -> None:
     registries = ci().registries
     assert registries is not None
@@ -141,12 +131,3 @@ def test_every_repository_of_images_keeps_the_tags_of_promotion() -> None:
         assert repository.cleanup is not None
         assert names.IN_USE_PREFIX in repository.cleanup.keep_tag_prefixes, repository.name
         assert repository.cleanup.keep_newest == 16
-
-
-def test_a_mirror_forgets_all_that_is_old_however_it_is_tagged() -> None:
-    for mirror in ci().mirrors:
-        assert mirror.cleanup is not None
-        assert "keep_newest" not in type(mirror.cleanup).model_fields
-        package = Package(versions={"old": START, "new": START + 31 * DAY}, tags={"in-use-anything": "old"})
-        package.clean(mirror.cleanup, START + 31 * DAY)
-        assert set(package.versions) == {"new"}

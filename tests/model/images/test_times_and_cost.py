@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
-
-import pytest
 
 from infra.model.facts import facts
 from infra.model.fields.images import BUILD_MACHINES
 from infra.model.images.cost import LATE, build_cost, due_by
-from infra.model.images.record import RecordOutcome, built
-from infra.model.images.record_documents import EMPTY, Build
+from infra.model.images.record_documents import Build
 from infra.model.images.scans import grype_config
-from tests.model.images.declared import IMAGES, edited, loaded, project, refused
+from tests.model.images.declared import EXCEPTIONS, IMAGES, edited, loaded, project
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
-EXCEPTIONS = """\
-exceptions:
-  - finding: CVE-2026-1234
-    package: openssl
-    images: [runner]
-    reason: Nothing here listens.
-    expires: 2026-12-01
-  - finding: GHSA-aaaa-bbbb-cccc
-    reason: Mended upstream, no release yet.
-    expires: 2026-11-30
-"""
 
 
 def build(**more: object) -> Build:
@@ -48,11 +34,6 @@ def test_a_child_is_built_at_its_parents_times(tmp_path: Path) -> None:
     assert due_by(spec, "child", AT) == due_by(spec, "base", AT) == datetime(2026, 11, 29, 2, tzinfo=UTC) + LATE
 
 
-def test_a_build_that_is_recorded_again_later_changes_nothing() -> None:
-    record, _ = built(EMPTY, "runner", build(seconds=60))
-    assert built(record, "runner", build(seconds=90)) == (record, RecordOutcome.UNCHANGED)
-
-
 def test_a_finding_is_accepted_for_its_images_until_its_last_day(tmp_path: Path) -> None:
     spec = loaded(project(tmp_path, {"images/images.yaml": edited(IMAGES, ("images:\n", f"{EXCEPTIONS}images:\n"))}))
 
@@ -68,25 +49,6 @@ def test_a_finding_is_accepted_for_its_images_until_its_last_day(tmp_path: Path)
     assert (first["package"], first["reason"]) == ({"name": "openssl"}, "Nothing here listens.")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "rule"),
-    [
-        ("    reason: Nothing here listens.\n", "", "reason is required"),
-        ("    expires: 2026-12-01\n", "", "expires is required"),
-        ("CVE-2026-1234", "anything", "the name of a finding"),
-        ("images: [runner]", "images: [runer]", "no such image"),
-    ],
-)
-def test_an_exception_without_reason_last_day_or_a_real_subject_is_refused(
-    old: str, new: str, rule: str, tmp_path: Path
-) -> None:
-    text = edited(IMAGES, ("images:\n", f"{edited(EXCEPTIONS, (old, new))}images:\n"))
-    with refused() as problems:
-        loaded(project(tmp_path, {"images/images.yaml": text}))
-    assert len(problems) == 1
-    assert rule in f"{problems[0].rule} {problems[0].fix}"
-
-
 def test_builds_cost_their_minutes_on_their_machine(tmp_path: Path) -> None:
     image = loaded(project(tmp_path)).image("runner")
     cost = build_cost(image, build(seconds=720), "E2_HIGHCPU_32")
@@ -99,9 +61,3 @@ def test_builds_cost_their_minutes_on_their_machine(tmp_path: Path) -> None:
 
 def test_every_machine_that_a_stack_may_name_has_a_price() -> None:
     assert set(facts("builds")["usd_per_minute"]) == set(BUILD_MACHINES)
-
-
-def test_a_day_is_a_day(tmp_path: Path) -> None:
-    spec = loaded(project(tmp_path))
-    late = due_by(spec, "runner", AT + timedelta(days=1))
-    assert late == datetime(2026, 11, 24, 3, tzinfo=UTC) + LATE
