@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NoReturn, cast
 
 import pytest
@@ -18,8 +19,8 @@ from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.controller.sweep import CutOffError, Sweeper, Swept
 from infra.fleet.records import Records
 from infra.model.schema import Freeze
-from infra.operations.reconcile import sweeps
-from infra.operations.sweep_words import SweepNews, left
+from infra.operations.reconcile import UnsettledError, sweeps
+from infra.operations.sweep_words import SweepNews, left, outcome_words, unsettled
 from tests.fleet.controller.given_fleet import START, SWEEP, fleet, node, nodes, seen, served
 
 
@@ -87,6 +88,24 @@ def test_what_cannot_be_asked_is_named_with_its_reason() -> None:
         "github is unknown: 401: put another token there",
         f"{vm}: GitHub does not say whether its runner is online",
     ]
+
+
+def test_what_is_left_is_counted_beyond_ten_lines() -> None:
+    desired = fleet(12)
+    deaf = seen(desired, github=unknown("401"), runners=())
+    last = swept(desired, deaf)[-1]
+    said = unsettled(UnsettledError("it ends", last)).split("\n  ")
+    assert said == ["it ends; what is left:", *left(last)[:10], "and 3 more (--json has all)"]
+    assert unsettled(UnsettledError("it ends", None)) == "it ends"
+
+
+def test_what_google_has_taken_is_begun_and_one_sweep_is_one() -> None:
+    desired = fleet(2)
+    assert told([swept(desired, *[seen(desired)] * 2)[-1]])[-1] == "settled after 1 sweep, 0 s of the cloud's clock"
+    absent = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(desired.slots[0].name,)))
+    outcome = next(each for sweep in swept(desired, *[absent] * 3) for each in sweep.outcomes)
+    said = [outcome_words(replace(outcome, operation=each)) for each in ("operations/1", "")]
+    assert [each.endswith("; begun, and not made yet") for each in said] == [True, False]
 
 
 def test_a_stockout_is_said_shortly_and_in_each_sweep_once() -> None:

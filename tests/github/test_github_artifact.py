@@ -69,9 +69,10 @@ def test_a_link_to_another_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_refusal_repeats_nothing_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(UntrustedError) as refusal:
-        read(tmp_path, GOOD | {"labels": ["::set-output name=x::y"], "@eve": 1})
+        read(tmp_path, GOOD | {"labels": ["::set-output name=x::y"], "markdown": "", "@eve": 1})
     assert "eve" not in str(refusal.value)
     assert "::" not in str(refusal.value)
+    assert str(refusal.value).endswith(": see labels, markdown")
 
 
 @pytest.mark.parametrize(
@@ -136,5 +137,5 @@ def test_a_comment_that_is_too_long_is_cut_at_a_line_and_says_so() -> None:
     short = cut(text, 1_000)
     assert len(short) <= 1_000
     assert short.startswith("line 0\nline 1\n")
-    assert short.endswith("lines more did not fit)")
-    assert cut("short", 1_000) == "short"
+    assert short.endswith(f"({10_000 - short.count('line '):,} lines more did not fit)")
+    assert cut("x" * 1_000, 1_000) == "x" * 1_000

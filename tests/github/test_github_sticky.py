@@ -65,6 +65,12 @@ def test_of_several_of_ours_the_oldest_stays(lab: Lab) -> None:
     assert ours(lab) == [f"{MARKER}\nnew"]
 
 
+def test_a_comment_that_somebody_removes_at_the_same_time_is_no_failure(lab: Lab) -> None:
+    lab.control.add_comments(REPO, lab.pull, WORKFLOW_LOGIN, [f"{MARKER}\nold"] * 2)
+    lab.control.fail("error", method="github.delete_comment", code=404, count=1)
+    assert post(lab, "new").outcome == "edited"
+
+
 def test_a_job_that_was_overtaken_between_looking_and_creating_leaves_one_comment(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,7 +85,7 @@ def test_a_program_that_fails_has_a_budget_of_its_own(reason: Reason) -> None:
     state = runs.job(one_vm(retries=Retries(preemptions=9, failures=2)))
     assert (state.outcome, state.attempts, len(runs.orders)) == (Outcome.ERROR, Attempts(failures=3), 3)
     assert state.last is not None
-    assert state.last.because == f"it ended: {reason}"
+    assert (state.last.because, state.last.outcome) == (f"it ended: {reason}", Outcome.ERROR)
 
 
 def test_a_cancelled_run_is_not_begun_again() -> None:

@@ -47,6 +47,12 @@ def test_the_same_plan_may_be_applied(file: Path) -> None:
     insist_on(file, planned(NEW, CHANGED))
 
 
+def test_inputs_that_json_has_no_word_for_are_compared_too(tmp_path: Path) -> None:
+    dated = replace(NEW, new_inputs={"folder": tmp_path})
+    save(planned(dated), tmp_path / "plan.json")
+    insist_on(tmp_path / "plan.json", planned(dated))
+
+
 def test_a_vm_that_the_controller_made_meanwhile_may_be_adopted(file: Path) -> None:
     insist_on(file, planned(replace(NEW, op=Op.ADOPT), CHANGED))
 

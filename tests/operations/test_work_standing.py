@@ -77,7 +77,7 @@ def test_a_pod_that_kueue_has_made_no_workload_for_says_so(at: At, cluster: Clus
     cluster.objects = {path: body for path, body in cluster.objects.items() if "/workloads/" not in path}
     (waits,) = why("late").to_json()["seen"]["waits"]
     assert (waits["reason"], waits["place"]) == ("NoWorkload", None)
-    assert "its place is unknown" in lines(why("late"))[3]
+    assert lines(why("late"))[3].startswith("  waits in queue cpu, its place is unknown (")
 
 
 def test_pods_that_cannot_start_are_told_together_with_their_reason(at: At, cluster: Cluster) -> None:
