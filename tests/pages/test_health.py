@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,8 @@ from infra.results.suite_run import Outcome
 from tests.pages.html_seen import Seen
 from tests.pages.sample_results import NOW, QUARANTINE, sample_runs
 from tests.results.result_runs import ended, made
+
+GOLDEN = Path(__file__).parent / "health.txt"
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +62,15 @@ def test_a_badge_has_a_title_and_escapes_its_words() -> None:
     assert "<title>a&lt;b: failing</title>" in svg
     assert 'role="img"' in svg
     assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_the_words_of_a_page_of_results_are_what_was_read_last(
+    monkeypatch: pytest.MonkeyPatch, update_goldens: bool
+) -> None:
+    monkeypatch.setattr(charts, "both", lambda draw, key: key)
+    runs = sample_runs()
+    page = results_page(board({suite: runs[suite][-5:] for suite in ("cpu", "slow")}, QUARANTINE, NOW))
+    shown = "\n".join(line for each in Seen(page).words for line in [each.strip()] if line) + "\n"
+    if update_goldens:
+        GOLDEN.write_text(shown, encoding="utf-8")
+    assert shown == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
