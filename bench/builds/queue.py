@@ -20,7 +20,7 @@ from bench.builds.machine import BuildMachine, BuildOutcome, Fault
 from bench.builds.running import UnsupportedError, run_build, run_jobs
 from bench.cloud.build_control import BuildControl
 from bench.cloud.control import ControlError
-from bench.registry import LOG, answers, keep_beside
+from bench.registry import answers, keep_beside
 from infra.tools.processes import is_held, one_at_a_time
 
 NO_COMMIT = "0" * 40
@@ -45,7 +45,7 @@ class BuildQueue:
             if known and answers(known):
                 return known
             address = keep_beside(folder, self.control.pid(), os.environ | {"PYTHONPATH": str(self.root)})
-            self.control.set_registry(address, log=str(folder / LOG))
+            self.control.set_registry(address)
             return address
 
     def run_next(self, fault: str | None) -> tuple[Mapping[str, Any], BuildOutcome] | None:

@@ -132,7 +132,6 @@ class ApiCall:
     media: uploaded bytes, or None.
     headers: lower-case names.
     root: scheme, host and port the client used, without a slash at the end, for self links.
-    listed: of a list, the fields that its items have, by which a client may filter and order.
     """
 
     method: str
@@ -144,7 +143,6 @@ class ApiCall:
     media: Media | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     root: str = ""
-    listed: frozenset[str] = frozenset()
 
     @property
     def service(self) -> str:

@@ -142,15 +142,12 @@ class Control:
     # The registry that Artifact Registry shows
 
     def registry(self) -> JsonObject:
-        """address (host:port) and log (a file) of the OCI registry beside the cloud; None where there is none."""
+        """address (host:port) of the OCI registry beside the cloud; None where there is none."""
         return self._ask("GET", "registry")
 
-    def set_registry(self, address: str, *, log: str | None = None) -> JsonObject:
-        """Say where the OCI registry is, which lasts until `forget_registry` or `reset`.
-
-        log: the file of its standard error, from which digests are read that never had a tag.
-        """
-        return self._ask("POST", "registry", {"address": address, **({} if log is None else {"log": log})})
+    def set_registry(self, address: str) -> JsonObject:
+        """Say where the OCI registry is, which lasts until `forget_registry` or `reset`."""
+        return self._ask("POST", "registry", {"address": address})
 
     def forget_registry(self) -> None:
         """Artifact Registry holds no images any more."""

@@ -21,12 +21,12 @@ IGNORED_FIELDS: Mapping[tuple[str, str], Mapping[str, str]] = {
     },
 }
 
-_MASK_BESIDE = {"updateMask": {"type": "string", "format": "google-fieldmask", "location": "query"}}
 # Method -> query parameters that are taken though its document does not declare them, as their declarations.
 UNDECLARED_QUERY: Mapping[str, Mapping[str, Mapping[str, str]]] = {
-    # The Google provider sends these masks beside the body, where the document has them inside.
-    "pubsub.projects.topics.patch": _MASK_BESIDE,
-    "pubsub.projects.subscriptions.patch": _MASK_BESIDE,
+    # The Google provider sends the mask beside the body, where the document has it inside.
+    "pubsub.projects.topics.patch": {
+        "updateMask": {"type": "string", "format": "google-fieldmask", "location": "query"}
+    },
 }
 
 # Query parameters that every Google API takes and no document declares; `userProject` is Cloud Storage's own.
@@ -38,10 +38,6 @@ SYSTEM_QUERY: Mapping[str, Mapping[str, str]] = {
 
 # Documents of which only some methods are served: id prefixes, with the reason.
 PARTIAL_DOCUMENTS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "tpu.v1": (
-        ("tpu.projects.locations.acceleratorTypes.",),
-        "gcloud lists accelerator types by v1; nodes of v1 are TPU nodes without VMs, which are gone",
-    ),
     "logging.v2": (
         ("logging.projects.metrics.", "logging.entries.list", "logging.entries.write"),
         "metrics are declared and entries read; its other paths have no fixed part and would take those of every API",
@@ -69,21 +65,11 @@ DURATIONS_WITH_UNITS = frozenset({"artifactregistry"})
 SECRETIVE = frozenset({"secretmanager", "cloudkms"})
 
 # Path prefixes that mean the same as the path without them: uploads and downloads of Cloud Storage.
-MEDIA_PREFIXES = ("upload/", "download/", "resumable/upload/")
+MEDIA_PREFIXES = ("upload/", "download/")
 
 # Query and body names in snake case are taken as their camelCase: Google's front ends accept both, the provider sends
 # `repository_id` and gcloud some masks that way. A slash at the end of a path is ignored: the provider calls
 # `b/BUCKET/anywhereCaches/`, which no document has.
-
-
-# The locations of every API of `/v1/` share one path here, where Google tells them apart by host. gcloud, which lists
-# TPU zones there, says in its user agent which command asks.
-_TPU_COMMANDS = "command/gcloud.compute.tpus."
-
-
-def asks_for_tpu(headers: Mapping[str, str]) -> bool:
-    """Whether a request to a path that several APIs share is meant for Cloud TPU."""
-    return _TPU_COMMANDS in headers.get("user-agent", "")
 
 
 def camel(name: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from bench.cloud.differences import PARTIAL_DOCUMENTS, UNDECLARED_QUERY, camel, enum_numbers
+from bench.cloud.differences import PARTIAL_DOCUMENTS, enum_numbers
 
 # Path prefix of a group of documents at the one root -> the documents, in the order in which they win where two APIs
 # have the same path (`locations.list`, `operations.get`: the answer is the same whoever gives it).
@@ -31,12 +31,9 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
         "cloudscheduler.v1",
         "pubsub.v1",
         "monitoring.v1",
-        "tpu.v1",
         "firestore.v1",
         "billingbudgets.v1",
     ),
-    # gcloud lists the locations of all repositories there.
-    "v1beta2": ("artifactregistry.v1beta2",),
     "v3": ("cloudresourcemanager.v3", "monitoring.v3"),
     "v1beta1": ("serviceusage.v1beta1", "redis.v1beta1"),
     "compute/v1": ("compute.v1",),
@@ -74,17 +71,6 @@ class DiscoveryDocument:
         # Documents of several packages have a message under its whole name: GoogleCloudRunV2Job.
         whole = "".join(part[:1].upper() + part[1:] for part in kind.split("."))
         return self.schemas.get(kind.rpartition(".")[2]) or self.schemas.get(whole) or declared
-
-    def leads(self, schema: Schema, path: str) -> bool:
-        """Whether a path of an update mask leads to a field."""
-        if "$ref" in schema:
-            schema = self.schemas[schema["$ref"]]
-        # Below a map every key may stand, and nothing below a list or what has any form is known.
-        if not path or "additionalProperties" in schema or schema.get("type") == "any":
-            return True
-        head, _, rest = path.partition(".")
-        inner = schema.get("properties", {}).get(camel(head))
-        return inner is not None and self.leads(inner, rest)
 
     def _numbered(self, declared: Schema, value: Any) -> Any:
         if isinstance(value, list):
@@ -124,41 +110,6 @@ class Method:
         properties = self.api.schemas[self.response].get("properties", {}) if self.response else {}
         found = [name for name, each in properties.items() if "$ref" in each.get("items", {})]
         return found[0] if len(found) == 1 and "nextPageToken" in properties else None
-
-    @property
-    def listed(self) -> frozenset[str]:
-        """The fields of what it lists."""
-        if self.lists is None:
-            return frozenset()
-        schemas = self.api.schemas
-        return frozenset(schemas[schemas[self.response or ""]["properties"][self.lists]["items"]["$ref"]]["properties"])
-
-    def unknown_masked(self, query: Mapping[str, Any], body: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """(mask, path) for what the update masks of a request name and what they are of does not have.
-
-        A mask is of the body, or of the one message in a body that has a mask beside it. Which of the fields may change
-        is each service's own rule. Source: google.aip.dev/161 and
-        protobuf.dev/reference/protobuf/google.protobuf/#field-mask, read 2026-11.
-        """
-        if self.request is None:
-            return []
-        schemas = self.api.schemas
-        masked, properties = schemas[self.request], schemas[self.request].get("properties", {})
-        wrapped = [each["$ref"] for each in properties.values() if "$ref" in each]
-        if _masks(properties, properties) and len(wrapped) == 1:
-            masked = schemas[wrapped[0]]
-        sent = _masks({**UNDECLARED_QUERY.get(self.id, {}), **self.parameters}, query) | _masks(properties, body)
-        paths = [(name, path.strip()) for name, text in sent.items() for path in text.split(",")]
-        return [(name, path) for name, path in paths if path not in ("", "*") and not self.api.leads(masked, path)]
-
-
-def _masks(declared: Mapping[str, Schema], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the values that are update masks."""
-    return {
-        name: values[name]
-        for name, each in declared.items()
-        if each.get("format") == "google-fieldmask" and name in values
-    }
 
 
 def methods(prefix: str, handled: frozenset[str]) -> Iterator[Method]:

@@ -25,7 +25,7 @@ from bench.cloud.errors import ApiError, JsonObject
 from bench.cloud.faults import OF_LISTS, FaultRule, FaultTarget
 from bench.cloud.requestlog import LoggedRequest
 from bench.cloud.router import Match, Router
-from bench.cloud.wire import HttpRequest, Media, Reply, Uploads, multipart, parsed_json, refused, sent
+from bench.cloud.wire import HttpRequest, Media, Reply, multipart, parsed_json, refused, sent
 
 _PLACE = re.compile(r"(?:^|/)projects/[^/]+/(?:locations|zones|regions)/([^/]+)")
 _MADE = ("createTime", "creationTimestamp", "timeCreated")
@@ -40,7 +40,6 @@ class Gateway:
     def __init__(self, cloud: Cloud, *, strict_answers: bool = False) -> None:
         self.cloud = cloud
         self._router = Router(frozenset(HANDLERS))
-        self._uploads = Uploads(cloud.store)
         self._strict = strict_answers
 
     def reply(self, request: HttpRequest) -> Reply:
@@ -51,12 +50,9 @@ class Gateway:
 
         def work(entry: LoggedRequest) -> Reply:
             nonlocal service
-            whole = self._uploads.step(request, self.cloud.now) if path != request.path[1:] else request
-            if isinstance(whole, Reply):
-                return whole
-            match = self._router.match(whole.verb, path)
+            match = self._router.match(request.verb, path)
             service, entry.method = match.method.api.service, match.method.id
-            return self._handled(whole, match)
+            return self._handled(request, match)
 
         return self.cloud.log.answered(request, lambda: self.cloud.now, work, lambda refusal: refused(refusal, service))
 
@@ -124,7 +120,6 @@ def _call(cloud: Cloud, request: HttpRequest, match: Match) -> ApiCall:
         media=attached,
         headers=request.headers,
         root=request.root,
-        listed=method.listed,
     )
 
 
@@ -132,6 +127,8 @@ def _content(method: Method, request: HttpRequest, query: Mapping[str, Any]) -> 
     content_type = request.headers.get("content-type", "")
     if not method.upload or not request.path.removeprefix("/").startswith(MEDIA_PREFIXES):
         return parsed_json(request.data), None
+    if query.get("uploadType") == "resumable":
+        raise ApiError(501, "The local cloud takes an upload in one request, not in several (resumable).")
     if query.get("uploadType") == "multipart" or content_type.startswith("multipart/"):
         return multipart(content_type, request.data)
     return None, Media(content_type or "application/octet-stream", request.data)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable
 
 from bench.cloud.clock import timestamp
-from bench.cloud.errors import JsonObject, failed_precondition, not_found, rpc_status
+from bench.cloud.errors import JsonObject, not_found, rpc_status
 from bench.cloud.store import Store, prefix_end
 
 # A finished operation is kept for a day of cloud time, and for as long as it is among the last thousand: the clock may
@@ -51,7 +51,6 @@ class Operations:
         metadata: JsonObject | None = None,
         response: JsonObject | None = None,
         error: JsonObject | None = None,
-        identity: str = "",
     ) -> JsonObject:
         """Begin a `google.longrunning.Operation` below `parent` (`projects/P/locations/Z`) and return it.
 
@@ -59,9 +58,8 @@ class Operations:
             all there is: such a message is empty, and a client that knows it refuses every field.
         response: with its `@type`; an Empty where left out.
         error: a `google.rpc.Status` (`errors.rpc_status`) instead of a response.
-        identity: the last part of its name; a new one where left out.
         """
-        identity = identity or self.new_id()
+        identity = self.new_id()
         name = f"{parent}/operations/{identity}" if parent else f"operations/{identity}"
         began: JsonObject = {"metadata": metadata} if metadata else {}
         ended = began
@@ -112,12 +110,6 @@ class Operations:
             (prefix, prefix_end(prefix)),
         )
         return [json.loads(pending if due > self._now() else finished) for due, pending, finished in rows]
-
-    def delete(self, name: str) -> None:
-        """Forget an operation that ended. Raises 404, or 400 FAILED_PRECONDITION while it runs."""
-        if self._row(name)[0] > self._now():
-            raise failed_precondition(f"Operation '{name}' is not done")
-        self._connection.execute("DELETE FROM operations WHERE name = ?", (name,))
 
     def fail(self, name: str, status: str, message: str) -> None:
         """End a running operation now with an error; nothing happens to one that ended. Raises 404."""

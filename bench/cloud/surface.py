@@ -15,7 +15,7 @@ from bench.cloud.clock import timestamp
 from bench.cloud.cloud import COMMANDS, LONGEST_SECONDS, Cloud, Order, Said, obeys, whole
 from bench.cloud.errors import ApiError, JsonObject, invalid
 from bench.cloud.limits import Limit
-from bench.cloud.services.artifact_registry import repository as artifact_repository
+from bench.cloud.services.artifact_registry import images as artifact_images
 from bench.cloud.services.cloudbuild import builds as cloudbuild_builds
 from bench.cloud.services.tpu.node import KIND
 from bench.cloud.wire import HttpRequest, Reply, parsed_json, refused, sent
@@ -97,7 +97,7 @@ def limits(order: Order) -> JsonObject:
 
 @obeys("GET registry")
 def registry(order: Order) -> JsonObject:
-    return artifact_repository.told(order.cloud)
+    return artifact_images.told(order.cloud)
 
 
 # Doing
@@ -130,16 +130,16 @@ def lift_limit(order: Order) -> JsonObject:
 
 @obeys("POST registry")
 def tell_registry(order: Order) -> JsonObject:
-    address, log = order.body.get("address"), order.body.get("log")
-    if not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+    address = order.body.text("address")
+    if not _ADDRESS.fullmatch(address):
         raise invalid(f"address is HOST:PORT on loopback, not {address!r}.", field="address")
-    artifact_repository.tell(order.cloud, address=address, log=log if isinstance(log, str) else None)
+    artifact_images.tell(order.cloud, address)
     return registry(order)
 
 
 @obeys("DELETE registry")
 def forget_registry(order: Order) -> JsonObject:
-    artifact_repository.tell(order.cloud, address=None, log=None)
+    artifact_images.tell(order.cloud, None)
     return registry(order)
 
 

@@ -2,30 +2,22 @@
 
 Owns bodies of requests (JSON, and the multipart form in which Google's clients send bytes beside it), answers other
 than 200 with JSON, and partial responses: the `fields` query of every Google API, such as `services/name,nextPageToken`
-or `items(id,name)`. Owns resumable uploads too, sessions that collect bytes over several requests, with their 308
-answers: when the last byte is there, the session becomes one ordinary multipart upload, so no handler knows of them.
-Source: cloud.google.com/storage/docs/performing-resumable-uploads. 2026-09.
+or `items(id,name)`. Uploads in several requests (resumable ones) are not served: no client of the fleet sends so much.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email.message import Message
 from typing import Any, Protocol, TypeAlias
-from urllib.parse import parse_qs, urlencode
 
 from bench.cloud.errors import ApiError, JsonObject, invalid
-from bench.cloud.store import Resource, Store
 
 _JSON = "application/json; charset=UTF-8"
 # A selection is the names wanted on one level; an empty one wants everything below.
 Selection = dict[str, "Selection"]
-_KIND = "upload.session"
-_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +131,6 @@ def multipart(content_type: str, data: bytes) -> tuple[Any, Media]:
     return parsed_json(described[1]), Media(_content_type(attached[0]), attached[1])
 
 
-def composed(described: bytes, attached: Media) -> tuple[str, bytes]:
-    """Content type and body of a multipart upload; the reverse of `multipart`."""
-    boundary = "part"
-    while boundary.encode() in attached.data or boundary.encode() in described:
-        boundary += "-part"
-    parts = (
-        f"--{boundary}\r\nContent-Type: application/json\r\n\r\n".encode() + described,
-        f"\r\n--{boundary}\r\nContent-Type: {attached.content_type}\r\n\r\n".encode() + attached.data,
-        f"\r\n--{boundary}--".encode(),
-    )
-    return f"multipart/related; boundary={boundary}", b"".join(parts)
-
-
 def _header(content_type: str) -> Message:
     message = Message()
     message["Content-Type"] = content_type
@@ -215,79 +194,3 @@ def _cut(value: Any, selection: Selection) -> Any:
         for key, inner in value.items()
         if key in selection or everything is not None
     }
-
-
-class Uploads:
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def step(self, request: HttpRequest, now: float) -> Reply | HttpRequest:
-        """The answer that a session gives itself, or the request to go on with: the same one, or a completed upload."""
-        query = parse_qs(request.query)
-        if "upload_id" in query:
-            with self._store.transaction():
-                return self._continued(request, self._store.get(_KIND, query["upload_id"][0]), now)
-        if query.get("uploadType") == ["resumable"]:
-            with self._store.transaction():
-                return self._begun(request, now)
-        return request
-
-    def _begun(self, request: HttpRequest, now: float) -> Reply:
-        number = self._store.next_number("upload")
-        name = hashlib.sha256(f"upload {number} {now}".encode()).hexdigest()[:32]
-        content_type = request.headers.get("x-upload-content-type", "application/octet-stream")
-        session = {
-            "path": request.path,
-            "query": request.query,
-            "described": (request.data or b"{}").decode(),
-            "contentType": content_type,
-        }
-        self._store.insert(_KIND, name, session, now=now, data=b"")
-        location = f"{request.root}{request.path}?{urlencode({'uploadType': 'resumable', 'upload_id': name})}"
-        return Reply(200, b"", {"location": location, "x-guploader-uploadid": name})
-
-    def _continued(self, request: HttpRequest, session: Resource, now: float) -> Reply | HttpRequest:
-        if request.verb == "DELETE":
-            self._store.delete(_KIND, session.name)
-            return Reply(499, b"", {})
-        held = self._store.data(_KIND, session.name)
-        first, total = _sent_range(request.headers, len(held), len(request.data))
-        if first is not None:
-            if first > len(held):
-                raise invalid(f"Bytes {len(held)} to {first - 1} are missing.")
-            held = held[:first] + request.data
-        if total is None or len(held) < total:
-            self._store.replace(session, session.body, now=now, data=held)
-            received = {"range": f"bytes=0-{len(held) - 1}"} if held else {}
-            # Go's client takes a 308 for a redirect, so it asks for another answer that means the same.
-            if request.headers.get("x-guploader-no-308") == "yes":
-                return Reply(200, b"", {**received, "x-http-status-code-override": "308"})
-            return Reply(308, b"", received)
-        self._store.delete(_KIND, session.name)
-        return _completed(request, session, held)
-
-
-def _completed(request: HttpRequest, session: Resource, data: bytes) -> HttpRequest:
-    described = session.body["described"].encode()
-    content_type, body = composed(described, Media(session.body["contentType"], data))
-    query = {**parse_qs(session.body["query"]), "uploadType": ["multipart"]}
-    return replace(
-        request,
-        verb="POST",
-        path=session.body["path"],
-        query=urlencode(query, doseq=True),
-        headers={**request.headers, "content-type": content_type},
-        data=body,
-    )
-
-
-def _sent_range(headers: Mapping[str, str], held: int, sent: int) -> tuple[int | None, int | None]:
-    """Where the sent bytes begin (None for a question how far it is) and how many there will be, once that is known."""
-    text = headers.get("content-range")
-    if text is None:
-        return held, held + sent
-    match = _RANGE.fullmatch(text)
-    if match is None:
-        raise invalid(f"Invalid Content-Range: {text}.")
-    first, _, total = match.groups()
-    return (None if first is None else int(first)), (None if total == "*" else int(total))

@@ -106,7 +106,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     home = tmp_path_factory.mktemp("lab")
     handle = daemon.ensure_running(home)
     registry = serve(home / "registry")
-    Control(handle.url).set_registry(registry.address, log=str(home / "registry" / "registry.log"))
+    Control(handle.url).set_registry(registry.address)
     config = load_stack(the_lab(), "ci")
     assert config.registries is not None
     with clients(config.project, handle.url) as google:

@@ -1,9 +1,8 @@
 """What all services do with the bodies they are sent: keep, merge, and read durations, bytes, checksums and labels.
 
 Owns the rules of Google's JSON: values that mean "unset" are dropped, an update mask names what changes, a JSON merge
-patch removes by null, durations are seconds with an `s`, CRC32C (Castagnoli; RFC 3720, section 12.1) is base64 of its
-big-endian bytes (Cloud Storage) or a decimal number as text (Secret Manager, KMS). Leaves which fields a service lets
-change to that service.
+patch removes by null, durations are seconds with an `s`, CRC32C is base64 of its big-endian bytes (Cloud Storage) or a
+decimal number as text (Secret Manager, KMS). Leaves which fields a service lets change to that service.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable
 from typing import Any
+
+import google_crc32c
 
 from bench.cloud.differences import camel
 from bench.cloud.errors import JsonObject, invalid
@@ -47,13 +48,9 @@ def without_unset(body: JsonObject) -> JsonObject:
         elif isinstance(value, list):
             if value:
                 kept[key] = [without_unset(item) if isinstance(item, dict) else item for item in value]
-        elif value not in (None, False, 0, "") and not _is_unspecified(value):
+        elif value not in (None, False, 0, "") and not (isinstance(value, str) and _UNSPECIFIED.fullmatch(value)):
             kept[key] = value
     return kept
-
-
-def _is_unspecified(value: Any) -> bool:
-    return isinstance(value, str) and _UNSPECIFIED.fullmatch(value) is not None
 
 
 def _map_of(value: JsonObject) -> JsonObject:
@@ -61,13 +58,12 @@ def _map_of(value: JsonObject) -> JsonObject:
     return {key: without_unset(item) if isinstance(item, dict) else item for key, item in value.items()}
 
 
-def mask_paths(mask: str | Iterable[str] | None) -> list[str]:
+def mask_paths(mask: str | None) -> list[str]:
     """The paths of an update mask in camelCase; snake_case is taken as well, as Google does.
 
     Keys of maps stay as they are.
     """
-    parts = mask.split(",") if isinstance(mask, str) else list(mask or ())
-    return [".".join(_camel(part.strip().split("."))) for part in parts if part.strip()]
+    return [".".join(_camel(part.strip().split("."))) for part in (mask or "").split(",") if part.strip()]
 
 
 def _camel(path: list[str]) -> list[str]:
@@ -75,24 +71,20 @@ def _camel(path: list[str]) -> list[str]:
     return [camel(part) for part in path[:at]] + path[at:]
 
 
-def masked(
-    current: JsonObject, sent: JsonObject, mask: str | Iterable[str] | None, *, mutable: Collection[str]
-) -> JsonObject:
+def masked(current: JsonObject, sent: JsonObject, mask: str | None, *, mutable: Collection[str]) -> JsonObject:
     """`current` with the paths of `mask` taken from `sent`; what the mask names and the body lacks is removed.
 
     No mask means every field sent; `*` means every mutable field. A path below a map (`labels.env`) touches that key
     alone. Body fields outside the mask are ignored, as the real provider relies on. Raises 400 for a path whose first
     part is not in `mutable` and whose value would change.
     """
-    paths = mask_paths(mask)
-    if not paths:
-        paths = [field for field in sent if field in mutable]
-    elif paths == ["*"]:
-        paths = list(mutable)
+    paths = mask_paths(mask) or [field for field in sent if field in mutable]
     for path in paths:
-        if path.partition(".")[0] not in mutable and _at(current, path) != _at(sent, path):
+        head = path.partition(".")[0]
+        if path != "*" and head not in mutable and current.get(head) != sent.get(head):
             raise invalid(f"Field '{path}' cannot be updated.", field="updateMask")
-    return without_unset(with_paths(current, sent, [path for path in paths if path.partition(".")[0] in mutable]))
+    taken = mutable if paths == ["*"] else [path for path in paths if path.partition(".")[0] in mutable]
+    return without_unset(with_paths(current, sent, taken))
 
 
 def with_paths(current: JsonObject, sent: JsonObject, paths: Iterable[str]) -> JsonObject:
@@ -117,22 +109,13 @@ def _steps(path: str) -> list[str]:
 
 def _take(target: JsonObject, source: JsonObject, path: list[str]) -> None:
     head, *rest = path
-    if not rest:
-        if source.get(head) is None:
-            target.pop(head, None)
-        else:
-            target[head] = source[head]
-        return
-    inner = dict(target.get(head) or {})
-    _take(inner, source.get(head) or {}, rest)
-    target[head] = inner
-
-
-def _at(body: JsonObject, path: str) -> Any:
-    value: Any = body
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
+    if rest:
+        target[head] = dict(target.get(head) or {})
+        _take(target[head], source.get(head) or {}, rest)
+    elif source.get(head) is None:
+        target.pop(head, None)
+    else:
+        target[head] = source[head]
 
 
 def merged(current: JsonObject, patch: JsonObject) -> JsonObject:
@@ -158,29 +141,21 @@ def seconds(text: str, *, field: str) -> float:
     return float(f"{whole}.{fraction or 0}") * _SECONDS[unit]
 
 
-def duration(text: str, *, field: str) -> str:
-    """The same duration as services give it back: seconds with an `s`."""
-    value = seconds(text, field=field)
-    return f"{value:.9f}".rstrip("0").rstrip(".") + "s"
-
-
 def check_labels(labels: JsonObject, *, field: str = "labels") -> None:
     """Raises 400 for more than 64 labels, or a key or value outside the rules that all labels share."""
-    if len(labels) > _MOST_LABELS:
-        raise invalid(f"{len(labels)} labels were given; at most {_MOST_LABELS} are allowed.", field=field)
-    for key, value in labels.items():
-        if not _LABEL_KEY.fullmatch(key) or key != key.lower():
-            raise invalid(
-                f"Label key '{key}' must start with a lowercase letter and hold 1 to 63 lowercase letters, digits, "
-                "underscores and dashes.",
-                field=field,
-            )
-        if not _LABEL_VALUE.fullmatch(value) or value != value.lower():
-            raise invalid(
-                f"Label value '{value}' of key '{key}' must hold at most 63 lowercase letters, digits, underscores "
-                "and dashes.",
-                field=field,
-            )
+    wrong = [
+        f"{key}={value}"
+        for key, value in labels.items()
+        if not _LABEL_KEY.fullmatch(key)
+        or not _LABEL_VALUE.fullmatch(value)
+        or f"{key}{value}" != f"{key}{value}".lower()
+    ]
+    if wrong or len(labels) > _MOST_LABELS:
+        raise invalid(
+            f"Invalid labels ({len(labels)}): {', '.join(wrong)}. At most {_MOST_LABELS} are allowed, whose keys and "
+            "values hold at most 63 lowercase letters, digits, underscores and dashes, keys starting with a letter.",
+            field=field,
+        )
 
 
 def decoded(text: str) -> bytes:
@@ -189,28 +164,9 @@ def decoded(text: str) -> bytes:
     return base64.b64decode(bare + "=" * (-len(bare) % 4))
 
 
-_POLYNOMIAL = 0x82F63B78
-
-
-def _table() -> tuple[int, ...]:
-    table = []
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = value >> 1 ^ (_POLYNOMIAL if value & 1 else 0)
-        table.append(value)
-    return tuple(table)
-
-
-_TABLE = _table()
-
-
 def crc32c(data: bytes) -> int:
     """The CRC32C of `data` as an unsigned number."""
-    table, value = _TABLE, 0xFFFFFFFF
-    for byte in data:
-        value = value >> 8 ^ table[(value ^ byte) & 0xFF]
-    return value ^ 0xFFFFFFFF
+    return google_crc32c.value(data)
 
 
 def crc32c_base64(data: bytes) -> str:

@@ -41,13 +41,12 @@ class Collection:
     new_id: query parameter with the id of what is created. id_form, id_rule: what an id looks like, and in words.
     mutable: what a client may say and change. fixed: what it may say once; None for whatever else its message has.
     inside: method -> the field of its body that has the resource, where that is not the body itself.
-    mask: what an update without a mask changes: whatever was `sent`, the `whole` resource, or it is `refused`.
-    key: the field of a list's answer that has the items. page_size: how many, where a client does not say.
-    identity: a field in which no two items are alike. filtered_as: names that fields have in filters alone.
-    counted: a list says how many there are.
+    mask: what an update without a mask changes: whatever was `sent`, or the `whole` resource.
+    key: the field of a list's answer that has the items. identity: a field in which no two items are alike.
+    filtered_as: names that fields have in filters alone.
     adds: what the service shows of its own: `createTime`, `updateTime`, `etag`.
     seconds: realistic durations of the methods that begin an operation. message: type of what these answer.
-    has_policy: whether it has the three methods of IAM.
+    labelled: the field that has labels. has_policy: whether it has the three methods of IAM.
     by_number: names are answered with the project's number. absent, present: the words of a 404 and a 409.
     """
 
@@ -63,15 +62,14 @@ class Collection:
     mutable: frozenset[str] = frozenset()
     fixed: frozenset[str] | None = frozenset()
     inside: Mapping[str, str] = MappingProxyType({})
-    mask: Literal["sent", "whole", "refused"] = "sent"
+    mask: Literal["sent", "whole"] = "sent"
     key: str = ""
-    page_size: int = 500
     identity: str = "name"
     filtered_as: Mapping[str, str] = MappingProxyType({})
-    counted: bool = False
     adds: tuple[str, ...] = ()
     seconds: Mapping[str, float] = MappingProxyType({})
     message: str = ""
+    labelled: str = "labels"
     has_policy: bool = False
     by_number: bool = False
     absent: str = "Resource '{name}' was not found"
@@ -91,23 +89,23 @@ class Collection:
         cloud, name = call.cloud, self.new_name(call)
         if self.find(cloud, name):
             raise self.taken(cloud, name)
-        body = self.checked(cloud, name, self.kept(self.sent(call)))
-        return self.answer(call, "create", self.made(cloud, name, body))
+        body = self.kept(self.sent(call))
+        bodies.check_labels(body.get(self.labelled, {}))
+        return self.answer(call, "create", self.made(cloud, name, self.checked(cloud, name, body)))
 
     def get(self, call: ApiCall) -> JsonObject:
         return self.shown(call.cloud, self.found(call))
 
     def list(self, call: ApiCall) -> JsonObject:
         shown = [self.shown(call.cloud, held) for held in self.listed(call)]
-        key, size = self.key or self.collection, self.page_size
-        answer = page(call, key, shown, identity=self.identity, default_size=size, others=self.filtered_as)
-        return {**answer, "totalSize": len(shown)} if self.counted else answer
+        return page(call, self.key or self.collection, shown, identity=self.identity, others=self.filtered_as)
 
     def patch(self, call: ApiCall) -> JsonObject:
         held = self.found(call)
         self.check_etag(call, held)
-        body = self.checked(call.cloud, held.name, self.merged(call, held))
-        self.check_change(call.cloud, held, body)
+        body = self.merged(call, held)
+        bodies.check_labels(body.get(self.labelled, {}))
+        body = self.checked(call.cloud, held.name, body)
         return self.answer(call, "patch", call.cloud.store.replace(held, body, now=call.cloud.now))
 
     def delete(self, call: ApiCall) -> JsonObject:
@@ -187,17 +185,12 @@ class Collection:
     def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         """The resource as an update makes it. Raises 400."""
         mask = call.params.get("updateMask") or call.body.get("updateMask")
-        if not mask and self.mask == "refused":
-            raise invalid("An update mask is required: it must be set and not empty.", field="update_mask")
         whole = "*" if self.mask == "whole" else None
         return bodies.masked(held.body, self.sent(call), mask or whole, mutable=self.mutable)
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         """The body as it is kept, of a resource of this name. Raises what the service refuses."""
         return body
-
-    def check_change(self, cloud: Cloud, held: Resource, body: JsonObject) -> None:
-        """Raises for a change that the service refuses, of what it would take from a new resource."""
 
     def check_etag(self, call: ApiCall, held: Resource) -> None:
         """Raises 409 for one that is not the current one; none is taken as consent."""

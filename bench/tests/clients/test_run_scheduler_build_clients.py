@@ -19,17 +19,11 @@ def test_a_job_of_cloud_run_lives_from_create_to_delete(rest):
     assert made.launch_stage == 4, "GA is the seventh of its list"
     with pytest.raises(exceptions.Conflict):
         jobs.create_job(parent=PARENT, job_id="nightly", job=sent)
-    jobs.create_job(parent=PARENT, job_id="weekly", job=sent).result()
-    pages = jobs.list_jobs({"parent": PARENT, "page_size": 1}).pages
-    assert [page.jobs[0].name.rpartition("/")[2] for page in pages] == ["nightly", "weekly"]
+    assert [job.name for job in jobs.list_jobs({"parent": PARENT})] == [made.name]
     changed = jobs.update_job(job=run_v2.Job(name=made.name, template=template, labels={"team": "b"})).result()
     assert (dict(changed.labels), changed.generation) == ({"team": "b"}, 2)
     with pytest.raises(exceptions.Conflict, match=r"(?i)etag"):
         jobs.delete_job({"name": made.name, "etag": made.etag})
-    assert jobs.run_job(name=made.name).result().succeeded_count == 1
-    policy = jobs.get_iam_policy({"resource": made.name})
-    policy.bindings.add(role="roles/run.invoker", members=["allUsers"])
-    assert jobs.set_iam_policy({"resource": made.name, "policy": policy}).bindings == policy.bindings
     jobs.delete_job({"name": made.name, "etag": jobs.get_job(name=made.name).etag}).result()
     with pytest.raises(exceptions.NotFound):
         jobs.get_job(name=made.name)

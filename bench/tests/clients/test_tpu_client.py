@@ -47,17 +47,12 @@ def test_an_accelerator_is_sent_as_its_number(tpus):
     assert tpus.create_node(parent=parent, node_id="v4-0", node=sent).result().accelerator_type == "v4-8"
 
 
-def test_lists_have_pages_filters_and_orders(tpus):
+def test_lists_have_pages(tpus):
     for number in range(3):
         tpus.create_node(parent=ZONE, node_id=f"paged-{number}", node=node())
     pager = tpus.list_nodes({"parent": ZONE, "page_size": 2})
     assert len(list(pager.pages)) == 2
     assert len(list(tpus.list_nodes(parent=ZONE))) == 3
-    asked = {"parent": ZONE, "filter": 'type="v5litepod-1*"', "order_by": "type desc"}
-    found = [each.type_ for each in tpus.list_accelerator_types(asked)]
-    assert found == sorted(found, reverse=True)
-    assert {"v5litepod-1", "v5litepod-16"} <= set(found)
-    assert "v5litepod-8" not in found
 
 
 def test_a_name_that_is_taken_and_a_request_that_is_wrong_are_told_apart(tpus):
@@ -82,10 +77,3 @@ def test_a_quota_of_requests_says_so_in_the_details(tpus, google):
     google.control.mend(rule["id"])
     assert refused.value.reason == "RATE_LIMIT_EXCEEDED"
     assert refused.value.metadata["service"] == "tpu.googleapis.com"
-
-
-def test_operations_and_places_are_listed(tpus):
-    begun = tpus.create_node(parent=ZONE, node_id="listed", node=node())
-    assert begun.operation.name in {each.name for each in tpus.list_operations({"name": ZONE}).operations}
-    assert tpus.get_operation({"name": begun.operation.name}).name == begun.operation.name
-    assert ZONE in {each.name for each in tpus.list_locations({"name": "projects/client-lab"}).locations}

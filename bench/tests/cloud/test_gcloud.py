@@ -69,5 +69,3 @@ def test_gcloud_lists_every_zone_and_reads_errors(gcloud: GCloud, ticking_cloud:
     assert (taken.returncode, "ALREADY_EXISTS" in taken.stderr) == (1, True)
     missing = gcloud("tpu-vm", "describe", "nobody", "--zone=us-west4-a")
     assert (missing.returncode, "NOT_FOUND" in missing.stderr) == (1, True)
-    types = gcloud("accelerator-types", "list", "--zone=us-west4-a")
-    assert f"{ZONE}/acceleratorTypes/v5litepod-4" in {each["name"] for each in json.loads(types.stdout)}

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bench.cloud.clock import DueEvent, OffsetClock, Timeline, seconds_of, timestamp
+from bench.cloud.clock import DueEvent, OffsetClock, Timeline, seconds_of
 from bench.cloud.cloud import REACTIONS, Cloud
 from bench.cloud.control import ControlError
 from bench.cloud.store import Store
@@ -24,11 +22,6 @@ def test_time_never_runs_backwards_even_when_the_machines_clock_does() -> None:
     assert clock.read() == 100.0
     wall.seconds = 101.0
     assert clock.read() == 101.0
-
-
-@given(st.floats(0, 4e9))
-def test_a_timestamp_reads_back_to_the_microsecond(seconds: float) -> None:
-    assert abs(seconds_of(timestamp(seconds)) - seconds) < 1e-5
 
 
 def test_the_clock_is_shown_and_advanced(cloud: TestCloud) -> None:

@@ -75,13 +75,6 @@ def test_a_node_made_anew_has_its_own_day(cloud: TestCloud) -> None:
     assert states(cloud) == {"vm-0": "READY"}
 
 
-def test_random_preemption_is_off_until_it_is_asked_for(cloud: TestCloud) -> None:
-    for index in range(20):
-        make(cloud, f"vm-{index}", SPOT)
-    cloud.control.advance(1000 * HOUR)
-    assert set(states(cloud).values()) == {"READY"}
-
-
 def taken_within_a_day(seed: int, *, rate: float = 0.05) -> frozenset[str]:
     direct = Direct()
     for index in range(40):
@@ -124,12 +117,6 @@ def test_maintenance_ends_by_itself_and_follows_the_clock(cloud: TestCloud) -> N
     assert states(cloud) == {"vm-0": "READY"}
 
 
-def test_a_maintenance_event_can_be_simulated_through_the_api(cloud: TestCloud) -> None:
-    make(cloud, "vm-0", SPOT)
-    status, _ = ask(cloud.url, "POST", f"/v2alpha1/{ZONE}/nodes/vm-0:simulateMaintenanceEvent", {"workerIds": ["0"]})
-    assert (status, states(cloud)) == (200, {"vm-0": "REPAIRING"})
-
-
 def test_nodes_can_appear_differ_and_vanish_behind_everybodys_back(cloud: TestCloud) -> None:
     cloud.control.add_node(f"{ZONE}/nodes/stranger", SPOT)
     cloud.control.edit_node("stranger", {"labels": {"who": "console"}, "state": "UNKNOWN", "health": None})
@@ -154,8 +141,3 @@ def test_a_defect_of_the_control_surface_is_told_in_words(cloud: TestCloud, monk
     with pytest.raises(ControlError, match="a defect of it: LookupError: of nothing"):
         cloud.control.maintain("vm-0")
     assert states(cloud) == {"vm-0": "READY"}
-
-
-def test_a_preemption_rule_says_at_what_rate(cloud: TestCloud) -> None:
-    with pytest.raises(ControlError, match="per_hour"):
-        cloud.control.fail("preempt", probability=0.5, seed=3)

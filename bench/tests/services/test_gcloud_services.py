@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tarfile
 from pathlib import Path
 
 import pytest
 from googleapiclient.http import MediaInMemoryUpload
 
-from bench.registry import local_reference, serve
 from bench.tests.services.gke import Gke
-from infra.tools.install import find
-from tests.lacking import lacking
 
 PROJECT = "gcloud-lab"
 BASES = {
@@ -61,15 +57,6 @@ def gcloud(tool, google, tmp_path):
     return run
 
 
-def test_gcloud_lists_the_repositories_of_every_location(gcloud, client):
-    repositories = client("artifactregistry").projects().locations().repositories()
-    for location in ("us-central1", "europe"):
-        parent = f"projects/{PROJECT}/locations/{location}"
-        repositories.create(parent=parent, repositoryId="listed", body={"format": "DOCKER"}).execute()
-    listed = json.loads(gcloud("artifacts", "repositories", "list", "--format=json"))
-    assert sorted(each["name"].split("/")[3] for each in listed) == ["europe", "us-central1"]
-
-
 def test_gcloud_lists_triggers_and_jobs(gcloud, client):
     parent, topic = f"projects/{PROJECT}/locations/us-central1", f"projects/{PROJECT}/topics/listed"
     client("pubsub").projects().topics().create(name=topic, body={}).execute()
@@ -82,31 +69,6 @@ def test_gcloud_lists_triggers_and_jobs(gcloud, client):
     assert trigger["pubsubConfig"]["topic"] == topic
     (shown,) = json.loads(gcloud("scheduler", "jobs", "list", "--location=us-central1", "--format=json"))
     assert shown["pubsubTarget"] == target
-
-
-def test_gcloud_lists_the_images_of_a_real_registry(gcloud, client, google, tmp_path):
-    crane = find("crane")
-    if crane is None:
-        lacking("crane is not installed")
-    repositories = client("artifactregistry").projects().locations().repositories()
-    parent = f"projects/{PROJECT}/locations/us-east1"
-    repositories.create(parent=parent, repositoryId="marin", body={"format": "DOCKER"}).execute()
-    registry = serve(tmp_path)
-    google.control.set_registry(registry.address)
-    place = f"us-east1-docker.pkg.dev/{PROJECT}/marin"
-    with tarfile.open(tmp_path / "layer.tar", "w") as archive:
-        archive.addfile(tarfile.TarInfo("said"))
-    there = local_reference(registry.address, f"{place}/tpu-ci:in-use-v5e")
-    push = [str(crane), "append", "--new_layer", str(tmp_path / "layer.tar"), "--new_tag", there]
-    try:
-        subprocess.run(push, check=True, capture_output=True, timeout=60)
-        (image,) = json.loads(gcloud("artifacts", "docker", "images", "list", place, "--include-tags", "--format=json"))
-    finally:
-        google.control.forget_registry()
-        registry.stop()
-    assert image["package"] == f"{place}/tpu-ci"
-    assert image["tags"] == ["in-use-v5e"]
-    assert image["version"].startswith("sha256:")
 
 
 def test_gcloud_walks_the_life_of_a_secret(gcloud, client, refused):
@@ -138,10 +100,10 @@ def test_gcloud_storage_writes_and_reads_objects(gcloud, client, tmp_path):
 
 
 @pytest.mark.heavy
-def test_gcloud_makes_and_removes_buckets_with_large_objects(gcloud, tmp_path):
-    """Nine megabytes go up in a resumable session, and a copy is made on the server."""
+def test_gcloud_makes_and_removes_buckets_with_objects(gcloud, tmp_path):
+    """A copy is made on the server."""
     blob = tmp_path / "blob"
-    blob.write_bytes(bytes(range(250)) * 36_000)
+    blob.write_bytes(bytes(range(250)) * 4_000)
     gcloud("storage", "buckets", "create", "gs://gcloud-lab-large", "--location=us-central1")
     gcloud("storage", "cp", blob, "gs://gcloud-lab-large/dir/blob")
     gcloud("storage", "cp", "gs://gcloud-lab-large/dir/blob", "gs://gcloud-lab-large/copy")

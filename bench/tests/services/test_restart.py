@@ -1,67 +1,38 @@
-"""What the services keep outlives the process that served it."""
+"""What the services keep outlives the process that served it, and is for its owner alone."""
 
 from __future__ import annotations
 
-import base64
-import json
-from contextlib import contextmanager
-
-import urllib3
+from pathlib import Path
 
 from bench.cloud.store import Store
-from bench.cloud.testing import running_cloud
+from bench.tests.cloud.cloud_clients import Direct
+
+SECRET, KEY = "/v1/projects/lab/secrets/s", "/v1/projects/lab/locations/us/keyRings/r/cryptoKeys/k"
+OBJECT = "/upload/storage/v1/b/lab-bucket/o?uploadType=media&name=o"
 
 
-@contextmanager
-def _served(path):
-    with running_cloud(path, ticking=0.5) as cloud, urllib3.PoolManager() as pool:
-
-        def ask(verb, path, body=None):
-            data = body if isinstance(body, bytes) or body is None else json.dumps(body)
-            answer = pool.request(verb, f"{cloud.url}/{path}", body=data, retries=False)
-            assert answer.status < 300, answer.data
-            return answer.data if "alt=media" in path else answer.json()
-
-        yield cloud.url, ask
-
-
-def test_payloads_keys_and_objects_survive_a_restart(tmp_path):
-    home, key = tmp_path / "cloud.sqlite", "v1/projects/lab/locations/us/keyRings/r/cryptoKeys/k"
-    with _served(home) as (_, ask):
-        ask("POST", "v1/projects/lab/secrets?secretId=s", {"replication": {"automatic": {}}})
-        ask("POST", "v1/projects/lab/secrets/s:addVersion", {"payload": {"data": base64.b64encode(b"kept").decode()}})
-        ask("POST", "v1/projects/lab/locations/us/keyRings?keyRingId=r", {})
-        ask("POST", "v1/projects/lab/locations/us/keyRings/r/cryptoKeys?cryptoKeyId=k", {"purpose": "ENCRYPT_DECRYPT"})
-        sealed = ask("POST", f"{key}:encrypt", {"plaintext": base64.b64encode(b"sealed").decode()})["ciphertext"]
-        ask("POST", "storage/v1/b?project=lab", {"name": "lab-bucket"})
-        written = ask("POST", "upload/storage/v1/b/lab-bucket/o?uploadType=media&name=o", b"object")
-        ask("POST", "compute/v1/projects/lab/global/networks", {"name": "net", "autoCreateSubnetworks": False})
-    with _served(home) as (url, ask):
-        version = ask("GET", "v1/projects/lab/secrets/s/versions/latest:access")
-        assert base64.b64decode(version["payload"]["data"]) == b"kept"
-        opened = ask("POST", f"{key}:decrypt", {"ciphertext": sealed})
-        assert base64.b64decode(opened["plaintext"]) == b"sealed"
-        assert ask("GET", "storage/v1/b/lab-bucket/o/o?alt=media") == b"object"
-        again = ask("POST", "upload/storage/v1/b/lab-bucket/o?uploadType=media&name=o", b"newer")
-        assert int(again["generation"]) > int(written["generation"])
-        network = ask("GET", "compute/v1/projects/lab/global/networks/net")
-        assert network["selfLink"] == f"{url}/compute/v1/projects/lab/global/networks/net"
-
-
-def test_nobody_else_may_read_what_is_kept(tmp_path):
-    with _served(tmp_path / "cloud.sqlite"):
-        kept = list(tmp_path.iterdir())
-        assert kept
-        assert {oct(each.stat().st_mode & 0o777) for each in kept} == {"0o600"}
-
-
-def test_a_destroyed_payload_is_kept_nowhere(tmp_path):
-    home, secret = tmp_path / "cloud.sqlite", "v1/projects/lab/secrets/s"
-    with _served(home) as (_, ask):
-        ask("POST", "v1/projects/lab/secrets?secretId=s", {"replication": {"automatic": {}}})
-        ask("POST", f"{secret}:addVersion", {"payload": {"data": base64.b64encode(b"burn after reading").decode()}})
-        ask("POST", f"{secret}/versions/1:destroy", {})
-    store = Store(home)
-    (version,) = store.each("secretmanager.version")
-    assert store.data(version.kind, version.name) == b""
-    store.close()
+def test_payloads_keys_and_objects_survive_a_restart_and_a_destroyed_payload_does_not(tmp_path: Path) -> None:
+    home = tmp_path / "cloud.sqlite"
+    first = Direct(store=Store(home))
+    for path, body in (
+        ("/v1/projects/lab/secrets?secretId=s", {"replication": {"automatic": {}}}),
+        (f"{SECRET}:addVersion", {"payload": {"data": "a2VwdA=="}}),
+        (f"{SECRET}:addVersion", {"payload": {"data": "YnVybg=="}}),
+        (f"{SECRET}/versions/2:destroy", {}),
+        ("/v1/projects/lab/locations/us/keyRings?keyRingId=r", {}),
+        ("/v1/projects/lab/locations/us/keyRings/r/cryptoKeys?cryptoKeyId=k", {"purpose": "ENCRYPT_DECRYPT"}),
+        ("/storage/v1/b?project=lab", {"name": "lab-bucket"}),
+    ):
+        assert first.ask("POST", path, body)[0] == 200
+    sealed = first.ask("POST", f"{KEY}:encrypt", {"plaintext": "c2VhbGVk"})[1]["ciphertext"]
+    written = first.ask("POST", OBJECT, "object")[1]
+    assert {oct(each.stat().st_mode & 0o777) for each in tmp_path.iterdir()} == {"0o600"}
+    first.store.close()
+    second = Direct(store=Store(home))
+    assert second.ask("GET", f"{SECRET}/versions/1:access")[1]["payload"]["data"] == "a2VwdA=="
+    assert second.store.data("secretmanager.version", "projects/lab/secrets/s/versions/00000002") == b""
+    assert second.ask("POST", f"{KEY}:decrypt", {"ciphertext": sealed})[1]["plaintext"] == "c2VhbGVk"
+    assert second.ask("POST", f"{KEY}:decrypt", {"ciphertext": f"AA{sealed[2:]}"})[0] == 400
+    assert second.ask("GET", "/storage/v1/b/lab-bucket/o/o?alt=media")[1] == "object"
+    assert int(second.ask("POST", OBJECT, "newer")[1]["generation"]) > int(written["generation"])
+    second.store.close()

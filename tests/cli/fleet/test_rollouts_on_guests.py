@@ -53,7 +53,7 @@ def images(fleet: Checkout) -> Iterator[_Images]:
         lacking("crane is not installed")
     registry = serve(fleet.home / "registry")
     url = fleet.json("cloud", "status")["url"]
-    Control(url).set_registry(registry.address, log=str(fleet.home / "registry" / "registry.log"))
+    Control(url).set_registry(registry.address)
     config = load_stack(fleet.root, "ci")
     assert config.registries is not None
     paths = (names.docker_path(config.project, region, REPOSITORY) for region in config.registries.regions)

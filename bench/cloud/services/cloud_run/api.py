@@ -1,52 +1,37 @@
 """Cloud Run v2: services and jobs, their policies, and that a job was run.
 
-Owns what a declaration must have and what the service tells of it. Nothing is started here: no container runs, so a run
-of a job is recorded as an execution and ends at once. `./tidepool broker serve` and `reconcile --watch` are what these
-would run. Source: cloud.google.com/run/docs/reference/rest/v2, read 2026-11.
+Owns what the service tells of a declaration. Nothing is started here: no container runs, so a run of a job is recorded
+as an execution and ends at once. `./tidepool broker serve` and `reconcile --watch` are what these would run.
+Source: cloud.google.com/run/docs/reference/rest/v2, read 2026-11.
 """
 
 from __future__ import annotations
 
-import re
 import uuid
 from types import MappingProxyType
 
 from bench.cloud.clock import timestamp
-from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import JsonObject, invalid
-from bench.cloud.services import bodies, places, policies
+from bench.cloud.cloud import Cloud
+from bench.cloud.errors import JsonObject
+from bench.cloud.services import places, policies
 from bench.cloud.services.collection import Collection
 from bench.cloud.store import Resource
 
-_IMAGE = re.compile(r"[^\s:@]+(:\d+)?/[^\s@]+(@sha256:[0-9a-f]{64})?")
 _TYPE = "type.googleapis.com/google.cloud.run.v2"
 _OF_BOTH = frozenset({"annotations", "labels", "launchStage", "template"})
 
 
 class _Deployed(Collection):
-    """Services and jobs. nested: where in its template a task's containers are."""
+    """Services and jobs."""
 
     locations = places.REGIONS
-    id_form = re.compile(r"[a-z]([a-z0-9-]{0,47}[a-z0-9])?")
-    id_rule = "at most 49 lowercase letters, digits and dashes, a letter first, no dash last"
     mask = "whole"
     adds = ("createTime", "updateTime", "etag")
     has_policy = True
-    nested: tuple[str, ...] = ()
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
-        task = body.get("template") or {}
-        bodies.check_labels(body.get("labels", {}), field=f"{self.collection.removesuffix('s')}.labels")
-        bodies.check_labels(task.get("labels", {}), field="template.labels")
-        for key in self.nested:
-            task = task.get(key) or {}
-        if not task.get("containers"):
-            raise invalid("At least one container is required.", field="template.containers")
-        for container in task["containers"]:
-            if not _IMAGE.fullmatch(container.get("image", "")):
-                raise invalid(f"'{container.get('image', '')}' is not an image.", field="template.containers.image")
-        project = name.split("/")[1]
-        policies.check_account(cloud, project, task.get("serviceAccount", ""), "template.service_account")
+        task = body.get("template", {}).get("template") or body.get("template", {})
+        policies.check_account(cloud, name.split("/")[1], task.get("serviceAccount", ""), "template.service_account")
         return {**body, "generation": body.get("generation", 0) + 1}
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
@@ -86,21 +71,12 @@ class _Jobs(_Deployed):
     kind = "run.job"
     new_id = "jobId"
     mutable = _OF_BOTH
-    seconds = MappingProxyType({"create": 3.0, "patch": 3.0, "delete": 3.0, "run": 3.0})
+    seconds = MappingProxyType({"create": 3.0, "patch": 3.0, "delete": 3.0})
     message = f"{_TYPE}.Job"
-    nested = ("template",)
 
 
 _Services()
 _JOBS = _Jobs()
-
-
-@handles("run.projects.locations.jobs.run")
-def run_job(call: ApiCall) -> JsonObject:
-    held = run(call.cloud, _JOBS.found(call).name)
-    execution = held.body["latestCreatedExecution"]
-    response = {"@type": f"{_TYPE}.Execution", **execution, "job": held.name, "succeededCount": 1}
-    return _JOBS.operation(call, "run", held.name, response)
 
 
 def run(cloud: Cloud, name: str) -> Resource:

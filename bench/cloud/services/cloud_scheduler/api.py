@@ -24,9 +24,7 @@ from bench.cloud.services.pubsub import api as pubsub
 from bench.cloud.store import Resource
 
 _FIRE = "cloudscheduler.job.fire"
-_CRON_FIELDS = 5
 _RUN = re.compile(r"https://run\.googleapis\.com/v2/(projects/[^/]+/locations/[^/]+/jobs/[^/:]+):run")
-_TARGETS = ("pubsubTarget", "httpTarget", "appEngineHttpTarget")
 
 
 class _Jobs(Collection):
@@ -35,16 +33,13 @@ class _Jobs(Collection):
     api = "cloudscheduler.projects.locations.jobs"
     kind = "cloudscheduler.job"
     locations = places.REGIONS
-    id_form = re.compile(r"[A-Za-z0-9_-]{1,500}")
-    id_rule = "a name is PARENT/jobs/JOB_ID, with 1 to 500 letters, digits, dashes and underscores"
-    mutable = frozenset({"description", "schedule", "timeZone", "attemptDeadline", "retryConfig", *_TARGETS})
+    mutable = frozenset(
+        {"description", "schedule", "timeZone", "attemptDeadline", "retryConfig", "pubsubTarget", "httpTarget"}
+    )
     absent = "Job not found."
 
     def new_name(self, call: ApiCall) -> str:
-        name, prefix = call.body.get("name"), self.prefix(call)
-        if name and not name.startswith(prefix):
-            raise invalid(f"Job name must be formatted: \"{prefix}<JOB_ID>\", and not '{name}'.", field="job.name")
-        return prefix + self.checked_id(name.removeprefix(prefix) if name else call.cloud.operations.new_id())
+        return self.prefix(call) + call.body.get("name", "").rpartition("/")[2]
 
     def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         """Without a mask the body is the whole job, as the Google provider sends it."""
@@ -54,7 +49,9 @@ class _Jobs(Collection):
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         row = body if "job" in body else {"job": body, "state": "ENABLED"}
-        _check(cloud, row["job"])
+        _next(row["job"], cloud.now)
+        if target := row["job"].get("pubsubTarget"):
+            pubsub.TOPICS.named(cloud, target.get("topicName", ""))
         return row
 
     def clear(self, call: ApiCall, held: Resource) -> None:
@@ -125,38 +122,14 @@ def _plan(cloud: Cloud, held: Resource) -> None:
     """Plan the next time alone: its reaction plans the one after it, so each happens once and at its own time."""
     cloud.timeline.cancel(held.name)
     if held.body["state"] == "ENABLED":
-        job = held.body["job"]
-        here = dt.datetime.fromtimestamp(cloud.now, zoneinfo.ZoneInfo(job.get("timeZone", "UTC")))
-        cloud.timeline.add(next(CronSim(job["schedule"], here)).timestamp(), _FIRE, held.name)
+        cloud.timeline.add(_next(held.body["job"], cloud.now), _FIRE, held.name)
 
 
-def _check(cloud: Cloud, job: JsonObject) -> None:
-    targets = [target for target in _TARGETS if target in job]
-    if len(targets) != 1:
-        raise invalid(f"A job has exactly one of {', '.join(_TARGETS)}.", field="job.target")
-    if "pubsubTarget" in job:
-        target = job["pubsubTarget"]
-        if not target.get("data") and not target.get("attributes"):
-            raise invalid("PubsubTarget needs data or at least one attribute.", field="job.pubsub_target")
-        pubsub.TOPICS.named(cloud, target.get("topicName", ""))
-    if job.get("timeZone", "UTC") not in zoneinfo.available_timezones():
-        raise invalid(f"Time zone '{job['timeZone']}' is not a name of the tz database.", field="job.time_zone")
-    schedule = job.get("schedule", "")
-    if not schedule.strip():
-        raise invalid("A job needs a schedule.", field="job.schedule")
-    if schedule.split()[0] in ("every", "each") or "of" in schedule.split():
-        raise ApiError(501, f"The local cloud reads only crontab schedules, not '{schedule}'.")
-    if why := _wrong_with(schedule, cloud.now):
-        raise invalid(f"Schedule or time zone is invalid: '{schedule}': {why}.", field="job.schedule")
-
-
-def _wrong_with(schedule: str, now: float) -> str:
-    if len(schedule.split()) != _CRON_FIELDS:
-        return f"a crontab has {_CRON_FIELDS} fields"
+def _next(job: JsonObject, now: float) -> float:
+    """The next time of a job after now. Raises 400 for a schedule or a time zone that cannot be read."""
     try:
-        next(CronSim(schedule, dt.datetime.fromtimestamp(now, dt.UTC)))
-    except CronSimError as error:
-        return str(error)
-    except StopIteration:
-        return "it never comes"
-    return ""
+        here = dt.datetime.fromtimestamp(now, zoneinfo.ZoneInfo(job.get("timeZone", "UTC")))
+        return next(CronSim(job.get("schedule", ""), here)).timestamp()
+    except (CronSimError, StopIteration, zoneinfo.ZoneInfoNotFoundError) as error:
+        text = f"Schedule or time zone is invalid: '{job.get('schedule', '')}': {error}."
+        raise invalid(text, field="job.schedule") from None

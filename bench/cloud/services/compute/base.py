@@ -12,14 +12,13 @@ from types import MappingProxyType
 from typing import Any
 
 from bench.cloud.clock import timestamp
-from bench.cloud.cloud import ApiCall, Cloud
+from bench.cloud.cloud import ApiCall, Cloud, handles
 from bench.cloud.errors import ApiError, JsonObject, condition_not_met, invalid
 from bench.cloud.services import places
 from bench.cloud.services.collection import Collection
 from bench.cloud.services.listings import page
 from bench.cloud.store import Resource
 
-_NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _LINK = re.compile(
     r"(?:https?://[^/]+/(?:compute/)?(?:[a-z0-9]+/)?)?(?:projects/([^/]+)/)?((?:global|regions/[^/]+)/.+)"
 )
@@ -27,6 +26,7 @@ _LINK_FIELDS = frozenset(
     {"instanceGroup", "network", "region", "zone", "zones", "selfLink", "selfLinkWithId", "targetLink", "subnetworks"}
 )
 _CREATE_SECONDS = 11.0
+_OPERATIONS = ("globalOperations", "regionOperations", "zoneOperations")
 
 
 class OfCompute(Collection):
@@ -36,15 +36,18 @@ class OfCompute(Collection):
     """
 
     methods = "insert get list patch delete"
-    id_form = _NAME
+    id_form = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
+    id_rule = "at most 63 lowercase letters, digits and dashes, a letter first, no dash last"
     seconds = MappingProxyType({"insert": _CREATE_SECONDS, "delete": 9.0})
     absent = "The resource '{name}' was not found"
     present = "The resource '{name}' already exists"
     defaults: Mapping[str, Any] = MappingProxyType({})
 
-    @property
-    def noun(self) -> str:
-        return self.collection.removesuffix("s")
+    noun = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noun = self.noun or self.collection.removesuffix("s")
 
     def insert(self, call: ApiCall) -> JsonObject:
         return self.create(call)
@@ -66,25 +69,14 @@ class OfCompute(Collection):
         return call.body.get("name", "")
 
     def id_of(self, call: ApiCall) -> str:
-        return call.ids[self.noun]
-
-    def checked_id(self, identity: str) -> str:
-        if not self.id_form.fullmatch(identity):
-            raise bad_value("name", identity, f"Must be a match of regex '{self.id_form.pattern}'")
-        return identity
+        return call.ids[self.noun] if self.noun in call.ids else call.ids["resource"]
 
     def kept(self, sent: JsonObject) -> JsonObject:
         return {**self.defaults, **{key: value for key, value in sent.items() if key != "region"}}
 
     def merged(self, call: ApiCall, held: Resource) -> JsonObject:
-        """The body with the mutable fields that were sent. Raises 400 for another field with another value."""
-        body = dict(held.body)
-        for field, value in call.body.items():
-            if field in self.mutable:
-                body[field] = value
-            elif field in body and body[field] != value and field not in _LINK_FIELDS:
-                raise bad_value(field, value, "The field cannot be changed.")
-        return body
+        """The body with the mutable fields that were sent."""
+        return {**held.body, **{field: value for field, value in call.body.items() if field in self.mutable}}
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         """Empty text and empty lists are dropped; false and 0 are kept, since Compute Engine shows them."""
@@ -92,7 +84,8 @@ class OfCompute(Collection):
 
     def check_etag(self, call: ApiCall, held: Resource) -> None:
         """Raises 412 for a fingerprint that is not the current one; none is taken as consent."""
-        if call.body.get("fingerprint", held.etag) not in ("", held.etag):
+        sent = call.body.get("fingerprint") or call.body.get("labelFingerprint") or held.etag
+        if sent != held.etag:
             raise condition_not_met(f"Invalid fingerprint: the current one of '{held.name}' is {held.etag}.")
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
@@ -101,10 +94,11 @@ class OfCompute(Collection):
         region = {"region": where} if "/regions/" in where else {}
         return {"kind": f"compute#{self.noun}", **made, **region, **held.body}
 
-    def replaced(self, call: ApiCall, held: Resource, body: JsonObject) -> JsonObject:
-        """The operation of a method that changes a resource in its own way."""
-        body = OfCompute.checked(self, call.cloud, held.name, body)
-        changed = call.cloud.store.replace(held, body, now=call.cloud.now)
+    def replaced(self, call: ApiCall, changes: JsonObject) -> JsonObject:
+        """The operation of a method that sets fields of a resource in its own way."""
+        held = self.found(call)
+        self.check_etag(call, held)
+        changed = call.cloud.store.replace(held, {**held.body, **changes}, now=call.cloud.now)
         return self.answer(call, call.method.rpartition(".")[2], changed)
 
     def answer(self, call: ApiCall, method: str, held: Resource) -> JsonObject:
@@ -134,6 +128,19 @@ class OfCompute(Collection):
             finished={**body, "status": "DONE", "progress": 100, "endTime": ended},
         )
         return linked(call, begun)
+
+
+@handles(*(f"compute.{collection}.{verb}" for collection in _OPERATIONS for verb in ("get", "wait")))
+def get_operation(call: ApiCall) -> JsonObject:
+    """`wait` answers at once, as the service may: clients ask again until the status is DONE."""
+    return linked(call, call.cloud.operations.get(f"compute/{scope(call)}/operations/{call.ids['operation']}"))
+
+
+@handles("compute.projects.get")
+def get_project(call: ApiCall) -> JsonObject:
+    """A new bucket asks for its project by the number alone."""
+    project = call.cloud.project(call.ids["project"])
+    return {"kind": "compute#project", "id": str(project.number), "name": project.id}
 
 
 def scope(call: ApiCall) -> str:

@@ -1,61 +1,52 @@
-"""Compute Engine: networks, firewall rules and subnetworks.
+"""Compute Engine: networks, firewall rules, subnetworks, and routers with the NAT gateways in them.
 
-Owns the mode of a network, the default network that every project begins with, what keeps a network from being
-deleted, address ranges (form, overlap, growth), and the automatic subnetworks of auto-mode networks.
-Sources: cloud.google.com/vpc/docs/vpc, .../docs/subnets, .../docs/create-modify-vpc-networks and
-cloud.google.com/compute/docs/reference/rest/v1/networks, read 2026-11.
+Owns the default network that every project begins with, what keeps a network from being deleted, and the automatic
+subnetworks of auto-mode networks. A NAT is no resource of its own: it is an entry of its router's list, which is
+written as a whole, and which a patch without that list keeps.
+Sources: cloud.google.com/vpc/docs/vpc, .../docs/subnets and cloud.google.com/compute/docs/reference/rest/v1/networks,
+read 2026-11.
 """
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from itertools import islice
 from types import MappingProxyType
 
 from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import ApiError, JsonObject
+from bench.cloud.errors import JsonObject
 from bench.cloud.services import places
 from bench.cloud.services.compute import base
 from bench.cloud.services.compute.base import OfCompute, bad_value
 from bench.cloud.store import Resource
 
 _AUTO_BLOCK = ipaddress.IPv4Network("10.128.0.0/9")
-_AUTO_PREFIX = 20
-_LONGEST_PREFIX = 29
-_LOG_DEFAULTS = {
-    "aggregationInterval": "INTERVAL_5_SEC",
-    "flowSampling": 0.5,
-    "metadata": "EXCLUDE_ALL_METADATA",
-}
+_LOG_DEFAULTS = {"aggregationInterval": "INTERVAL_5_SEC", "flowSampling": 0.5, "metadata": "EXCLUDE_ALL_METADATA"}
 _DAY = 86400.0
 # The kinds in which the TPU service keeps its nodes, and the GKE service its clusters.
 _TPU_NODE = "tpu.node"
 _CLUSTER = "container.cluster"
 
 
-class _Networks(OfCompute):
-    api = "compute.networks"
-    kind = "compute.network"
-    mutable = frozenset({"routingConfig", "mtu", "networkFirewallPolicyEnforcementOrder"})
-    defaults = MappingProxyType(
-        {
-            "mtu": 1460,
-            "networkFirewallPolicyEnforcementOrder": "AFTER_CLASSIC_FIREWALL",
-            "autoCreateSubnetworks": True,
-        }
-    )
+class _OfProject(OfCompute):
+    """What is there before anybody makes any."""
 
     def parent(self, call: ApiCall) -> str:
         parent = super().parent(call)
         begin_project(call.cloud, parent.split("/")[1])
         return parent
 
-    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
-        before = self.find(cloud, name)
-        routing = before.body["routingConfig"] if before else {"routingMode": "REGIONAL"}
-        body["routingConfig"] = {**routing, **body.get("routingConfig", {})}
-        return super().checked(cloud, name, body)
+
+class _Networks(_OfProject):
+    api = "compute.networks"
+    kind = "compute.network"
+    mutable = frozenset({"routingConfig", "mtu", "networkFirewallPolicyEnforcementOrder"})
+    defaults = MappingProxyType(
+        {
+            "mtu": 1460, "networkFirewallPolicyEnforcementOrder": "AFTER_CLASSIC_FIREWALL",
+            "autoCreateSubnetworks": True, "routingConfig": {"routingMode": "REGIONAL"},
+        }
+    )  # fmt: skip
 
     def made(self, cloud: Cloud, name: str, body: JsonObject) -> Resource:
         made = super().made(cloud, name, body)
@@ -66,12 +57,10 @@ class _Networks(OfCompute):
     def clear(self, call: ApiCall, held: Resource) -> None:
         automatic, project = held.body["autoCreateSubnetworks"], "/".join(held.name.split("/")[:2])
         _refuse_of_cluster(call.cloud, held)
-        for kind in (SUBNETWORKS.kind, "compute.router", _Firewalls.kind):
-            if automatic and kind == SUBNETWORKS.kind:
-                continue
-            for user in call.cloud.store.each(kind, f"{project}/"):
-                if user.body["network"] == held.name:
-                    raise base.in_use(held.name, user.name)
+        kinds = (_Routers.kind, _Firewalls.kind, *(() if automatic else (SUBNETWORKS.kind,)))
+        for user in (each for kind in kinds for each in call.cloud.store.each(kind, f"{project}/")):
+            if user.body["network"] == held.name:
+                raise base.in_use(held.name, user.name)
         for subnetwork in list(_of_network(call.cloud, held.name)):
             SUBNETWORKS.clear(call, subnetwork)
             call.cloud.store.delete(subnetwork.kind, subnetwork.name)
@@ -91,16 +80,10 @@ def begin_project(cloud: Cloud, project: str) -> None:
     if cloud.store.setting(mark):
         return
     cloud.store.set_setting(mark, value=True)
-    if NETWORKS.find(cloud, name) is None:
-        body: JsonObject = {
-            **NETWORKS.defaults,
-            "name": "default",
-            "description": "Default network for the project",
-            "routingConfig": {"routingMode": "REGIONAL"},
-        }
-        # It is as old as the project, so it is ready at once.
-        cloud.store.insert(NETWORKS.kind, name, body, now=cloud.now - _DAY)
-        _insert_automatic(cloud, name)
+    body = {**NETWORKS.defaults, "name": "default", "description": "Default network for the project"}
+    # It is as old as the project, so it is ready at once.
+    cloud.store.insert(NETWORKS.kind, name, body, now=cloud.now - _DAY)
+    _insert_automatic(cloud, name)
 
 
 def usable_network(cloud: Cloud, user: str, link: str) -> Resource:
@@ -112,15 +95,21 @@ def usable_network(cloud: Cloud, user: str, link: str) -> Resource:
     return held
 
 
-class _Firewalls(OfCompute):
+class _InNetwork(_OfProject):
+    """What belongs to a network, which a body names."""
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        link = body.get("network", "global/networks/default")
+        return super().checked(cloud, name, {**body, "network": usable_network(cloud, name, link).name})
+
+
+class _Firewalls(_InNetwork):
     api = "compute.firewalls"
     kind = "compute.firewall"
     methods = "insert get list patch update delete"
     defaults = MappingProxyType(
-        {
-            "priority": 1000, "direction": "INGRESS", "disabled": False, "logConfig": {"enable": False},
-        }
-    )  # fmt: skip
+        {"priority": 1000, "direction": "INGRESS", "disabled": False, "logConfig": {"enable": False}}
+    )
 
     def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         fixed = ("name", "network", "direction")
@@ -128,20 +117,16 @@ class _Firewalls(OfCompute):
         return {**self.defaults, **kept, **{key: value for key, value in call.body.items() if key not in fixed}}
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
-        if self.find(cloud, name) is None:
-            body["network"] = usable_network(cloud, name, body.get("network", "global/networks/default")).name
-        if bool(body.get("allowed")) == bool(body.get("denied")):
-            raise bad_value("allowed", body.get("allowed", ""), "Exactly one of allowed and denied must be given.")
-        sources = ("sourceRanges", "sourceTags", "sourceServiceAccounts")
-        if body["direction"] == "INGRESS" and not any(body.get(field) for field in sources):
-            body["sourceRanges"] = ["0.0.0.0/0"]
-        return super().checked(cloud, name, body)
+        body = super().checked(cloud, name, body)
+        sources = {"sourceRanges", "sourceTags", "sourceServiceAccounts"}
+        anywhere = body["direction"] == "INGRESS" and not sources & body.keys()
+        return {**body, "sourceRanges": ["0.0.0.0/0"]} if anywhere else body
 
 
 _Firewalls()
 
 
-class _Subnetworks(OfCompute):
+class _Subnetworks(_InNetwork):
     api = "compute.subnetworks"
     kind = "compute.subnetwork"
     mutable = frozenset(
@@ -149,33 +134,16 @@ class _Subnetworks(OfCompute):
     )
     defaults = MappingProxyType(
         {
-            "purpose": "PRIVATE",
-            "stackType": "IPV4_ONLY",
-            "privateIpGoogleAccess": False,
+            "purpose": "PRIVATE", "stackType": "IPV4_ONLY", "privateIpGoogleAccess": False,
             "privateIpv6GoogleAccess": "DISABLE_GOOGLE_ACCESS",
         }
-    )
-
-    def parent(self, call: ApiCall) -> str:
-        parent = super().parent(call)
-        begin_project(call.cloud, parent.split("/")[1])
-        return parent
+    )  # fmt: skip
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
-        """The body with logging filled in and ranges checked."""
-        if self.find(cloud, name) is None:
-            network = usable_network(cloud, name, body.get("network", ""))
-            if network.body["autoCreateSubnetworks"]:
-                raise bad_value(
-                    "network", network.name, "The network is in auto mode; its subnetworks are made for it."
-                )
-            body["network"] = network.name
-            body["gatewayAddress"] = _gateway(_free(cloud, body, name, body.get("ipCidrRange", ""), "ipCidrRange"))
-        if body.get("logConfig", {}).get("enable"):
-            body["logConfig"] = {**_LOG_DEFAULTS, **body["logConfig"]}
-        for index, secondary in enumerate(body.get("secondaryIpRanges", [])):
-            _free(cloud, body, name, secondary.get("ipCidrRange", ""), f"secondaryIpRanges[{index}].ipCidrRange")
-        return super().checked(cloud, name, body)
+        """The body with its gateway, the first usable address, and with logging filled in."""
+        body = {**super().checked(cloud, name, body), "gatewayAddress": str(_block(body.get("ipCidrRange", ""))[1])}
+        logs = body.get("logConfig", {})
+        return {**body, "logConfig": {**_LOG_DEFAULTS, **logs}} if logs.get("enable") else body
 
     def clear(self, call: ApiCall, held: Resource) -> None:
         """Raises 400 for a subnetwork in which a TPU VM or a cluster lives."""
@@ -196,21 +164,40 @@ SUBNETWORKS = _Subnetworks()
 
 @handles("compute.subnetworks.setPrivateIpGoogleAccess")
 def set_private_access(call: ApiCall) -> JsonObject:
-    held = SUBNETWORKS.found(call)
-    wanted = call.body.get("privateIpGoogleAccess", False)
-    return SUBNETWORKS.replaced(call, held, {**held.body, "privateIpGoogleAccess": wanted})
+    return SUBNETWORKS.replaced(call, {"privateIpGoogleAccess": call.body.get("privateIpGoogleAccess", False)})
 
 
 @handles("compute.subnetworks.expandIpCidrRange")
 def expand_range(call: ApiCall) -> JsonObject:
-    held = SUBNETWORKS.found(call)
-    wanted = _block(call.body.get("ipCidrRange", ""), "ipCidrRange")
-    current = ipaddress.IPv4Network(held.body["ipCidrRange"])
-    if wanted == current or not wanted.supernet_of(current):
-        raise bad_value("ipCidrRange", wanted, f"The range must be larger than {current} and contain it.")
-    _free(call.cloud, held.body, held.name, str(wanted), "ipCidrRange")
-    grown = {**held.body, "ipCidrRange": str(wanted), "gatewayAddress": _gateway(wanted)}
-    return SUBNETWORKS.replaced(call, held, grown)
+    block = _block(call.body.get("ipCidrRange", ""))
+    return SUBNETWORKS.replaced(call, {"ipCidrRange": str(block), "gatewayAddress": str(block[1])})
+
+
+class _Routers(_InNetwork):
+    api = "compute.routers"
+    kind = "compute.router"
+    mutable = frozenset({"description", "bgp", "bgpPeers", "interfaces", "nats"})
+
+    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
+        nats = [_nat(cloud, name, nat) for nat in body.get("nats") or []]
+        return super().checked(cloud, name, {**body, "nats": nats})
+
+
+_Routers()
+
+
+def _nat(cloud: Cloud, router: str, nat: JsonObject) -> JsonObject:
+    """A NAT whose subnetworks are named by their paths. Raises 404 for one that is not there."""
+    if not nat.get("subnetworks"):
+        return nat
+    links = [
+        base.relative(cloud, router, each.get("name", ""), field="nats.subnetworks") for each in nat["subnetworks"]
+    ]
+    named = [SUBNETWORKS.named(cloud, link).name for link in links]
+    return {
+        **nat,
+        "subnetworks": [{**each, "name": name} for each, name in zip(nat["subnetworks"], named, strict=True)],
+    }
 
 
 def _refuse_of_cluster(cloud: Cloud, held: Resource) -> None:
@@ -228,39 +215,15 @@ def _of_network(cloud: Cloud, network: str) -> Iterator[Resource]:
 def _insert_automatic(cloud: Cloud, network: str) -> None:
     """One subnetwork in every region, named like the network, from the block Google keeps for this."""
     _, project, _, _, name = network.split("/")
-    blocks = islice(_AUTO_BLOCK.subnets(new_prefix=_AUTO_PREFIX), len(places.REGIONS))
-    for region, block in zip(places.REGIONS, blocks, strict=True):
-        ranges = {"ipCidrRange": str(block), "gatewayAddress": _gateway(block)}
+    for region, block in zip(places.REGIONS, _AUTO_BLOCK.subnets(new_prefix=20), strict=False):
+        ranges = {"ipCidrRange": str(block), "gatewayAddress": str(block[1])}
         body = {**SUBNETWORKS.defaults, "name": name, "network": network, **ranges}
         full = f"projects/{project}/regions/{region}/subnetworks/{name}"
         cloud.store.insert(SUBNETWORKS.kind, full, body, now=cloud.now)
 
 
-def _block(text: str, field: str) -> ipaddress.IPv4Network:
+def _block(text: str) -> ipaddress.IPv4Network:
     try:
-        block = ipaddress.IPv4Network(text)
+        return ipaddress.IPv4Network(text)
     except ValueError:
-        raise bad_value(field, text, "Must be a CIDR address range without host bits.") from None
-    if block.prefixlen > _LONGEST_PREFIX:
-        raise bad_value(field, text, f"Must be a range of /{_LONGEST_PREFIX} or larger.")
-    return block
-
-
-def _free(cloud: Cloud, body: JsonObject, name: str, text: str, field: str) -> ipaddress.IPv4Network:
-    """A range of a subnetwork. Raises 400 when it overlaps one of another subnetwork of the network."""
-    block = _block(text, field)
-    for other in _of_network(cloud, body["network"]):
-        ranges = [other.body["ipCidrRange"], *(each["ipCidrRange"] for each in other.body.get("secondaryIpRanges", []))]
-        if other.name != name and any(block.overlaps(ipaddress.IPv4Network(held)) for held in ranges):
-            _, _, _, region, _, called = other.name.split("/")
-            raise ApiError(
-                400,
-                f"Invalid IPCidrRange: {block} conflicts with existing subnetwork '{called}' in region '{region}'.",
-                reason="invalid",
-            )
-    return block
-
-
-def _gateway(block: ipaddress.IPv4Network) -> str:
-    """The first usable address."""
-    return str(block.network_address + 1)
+        raise bad_value("ipCidrRange", text, "Must be a CIDR address range without host bits.") from None

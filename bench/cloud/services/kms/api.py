@@ -1,21 +1,19 @@
 """Cloud KMS: key rings, symmetric keys and their versions, and encryption with them that really encrypts.
 
-Owns AES-256-GCM key material (the bytes of a version's row, in no body) and the life of a version. Rings and keys
-cannot be deleted, as in the service. Only the purpose ENCRYPT_DECRYPT is served; keys do not rotate by themselves.
-Sources: cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys, read 2026-11.
+Owns AES-256-GCM key material (the bytes of a version's row, in no body). Rings and keys cannot be deleted, as in the
+service; a key has one version, which can be destroyed. Only the purpose ENCRYPT_DECRYPT is served, and keys do not
+rotate. Sources: cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys, read 2026-11.
 """
 
 from __future__ import annotations
 
 import base64
 import os
-import re
-import struct
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from bench.cloud.clock import seconds_of, timestamp
+from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles
 from bench.cloud.errors import JsonObject, failed_precondition, invalid
 from bench.cloud.services import bodies, places
@@ -24,36 +22,23 @@ from bench.cloud.services.collection import Collection
 from bench.cloud.store import Resource
 
 _KEYS = "cloudkms.projects.locations.keyRings.cryptoKeys"
-_VERSIONS = f"{_KEYS}.cryptoKeyVersions"
-_MOST_BYTES = 65536
 _NONCE_BYTES = 12
-# A ciphertext is the version's number, the nonce, and what AES-GCM gives.
-_HEADER = struct.Struct(">I")
 _TEMPLATE = {"protectionLevel": "SOFTWARE", "algorithm": "GOOGLE_SYMMETRIC_ENCRYPTION"}
-_SHORTEST_ROTATION = 86400.0
 
 
-class _Kept(Collection):
-    """What all three have in common."""
-
-    id_form = re.compile(r"[A-Za-z0-9_-]{1,63}")
-    id_rule = "write 1 to 63 letters, digits, dashes, underscores"
-    counted = True
-    adds = ("createTime",)
-
-
-class _Rings(_Kept):
+class _Rings(Collection):
     api = "cloudkms.projects.locations.keyRings"
     kind = "cloudkms.keyRing"
     methods = "create get list"
     locations = frozenset({"global", *places.MULTI_REGIONS, *places.REGIONS})
     new_id = "keyRingId"
+    adds = ("createTime",)
     has_policy = True
     absent = "KeyRing {name} not found."
     present = "KeyRing {name} already exists."
 
 
-class _Keys(_Kept):
+class _Keys(Collection):
     api = _KEYS
     kind = "cloudkms.cryptoKey"
     methods = "create get list patch"
@@ -61,90 +46,56 @@ class _Keys(_Kept):
     new_id = "cryptoKeyId"
     mutable = frozenset({"labels", "rotationPeriod", "nextRotationTime", "versionTemplate"})
     fixed = None
-    mask = "refused"
+    adds = ("createTime",)
     has_policy = True
     absent = "CryptoKey {name} not found."
     present = "CryptoKey {name} already exists."
 
-    def create(self, call: ApiCall) -> JsonObject:
-        made = super().create(call)
-        if call.params.get("skipInitialVersionCreation"):
-            return made
-        key = self.named(call.cloud, self.new_name(call))
-        version = _new_version(call.cloud, key)
-        return self.shown(call.cloud, _put(call.cloud, key, {**key.body, "primary": version.name}))
+    def made(self, cloud: Cloud, name: str, body: JsonObject) -> Resource:
+        version = {"state": "ENABLED", **_TEMPLATE}
+        material = AESGCM.generate_key(256)
+        cloud.store.insert(_VERSIONS.kind, f"{name}/cryptoKeyVersions/1", version, now=cloud.now, data=material)
+        return super().made(cloud, name, body)
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         if body.get("purpose") != "ENCRYPT_DECRYPT":
             raise invalid("Only the purpose ENCRYPT_DECRYPT is served here.", field="crypto_key.purpose")
-        bodies.check_labels(body.get("labels", {}), field="crypto_key.labels")
-        if "rotationPeriod" in body:
-            if bodies.seconds(body["rotationPeriod"], field="rotation_period") < _SHORTEST_ROTATION:
-                raise invalid("The rotation period must be at least 86400s.", field="crypto_key.rotation_period")
-            if "nextRotationTime" not in body:
-                raise invalid("A rotation period needs a next rotation time.", field="crypto_key.next_rotation_time")
-        if "nextRotationTime" in body and seconds_of(body["nextRotationTime"]) < cloud.now:
-            raise invalid("The next rotation time must be in the future.", field="crypto_key.next_rotation_time")
-        template = {**_TEMPLATE, **body.get("versionTemplate", {})}
-        return {"destroyScheduledDuration": "2592000s", **body, "versionTemplate": template}
+        return {"destroyScheduledDuration": "2592000s", "versionTemplate": _TEMPLATE, **body}
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        shown = super().shown(cloud, held)
-        if "primary" in shown:
-            shown["primary"] = VERSIONS.shown(cloud, VERSIONS.named(cloud, shown["primary"]))
-        return shown
+        return {**super().shown(cloud, held), "primary": _VERSIONS.shown(cloud, _primary(cloud, held))}
 
 
-KEYS = _Keys()
+_RING_KEYS = _Keys()
 
 
-class _CryptoKeyVersions(_Kept):
-    api = _VERSIONS
+class _CryptoKeyVersions(Collection):
+    api = f"{_KEYS}.cryptoKeyVersions"
     kind = "cloudkms.cryptoKeyVersion"
-    methods = "create get list patch"
-    above = KEYS
+    methods = "list destroy"
+    above = _RING_KEYS
+    adds = ("createTime",)
     absent = "CryptoKeyVersion {name} not found."
 
-    def create(self, call: ApiCall) -> JsonObject:
-        return self.shown(call.cloud, _new_version(call.cloud, KEYS.found(call)))
-
-    def patch(self, call: ApiCall) -> JsonObject:
-        """Only the state changes, between enabled and disabled."""
-        held, state = self.found(call), call.body.get("state")
-        if bodies.mask_paths(call.params.get("updateMask")) != ["state"] or state not in ("ENABLED", "DISABLED"):
-            raise invalid("Only the state can be updated, to ENABLED or DISABLED.", field="update_mask")
-        if held.body["state"] not in ("ENABLED", "DISABLED"):
-            raise failed_precondition(f"{held.name} is in state {held.body['state']}.")
-        return self.shown(call.cloud, _put(call.cloud, held, {**held.body, "state": state}))
+    def destroy(self, call: ApiCall) -> JsonObject:
+        held, key = self.found(call), _RING_KEYS.found(call)
+        wait = bodies.seconds(key.body["destroyScheduledDuration"], field="destroy_scheduled_duration")
+        body = {**held.body, "state": "DESTROY_SCHEDULED", "destroyTime": timestamp(call.cloud.now + wait)}
+        return self.shown(call.cloud, call.cloud.store.replace(held, body, now=call.cloud.now))
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
         return {**super().shown(cloud, held), "generateTime": timestamp(held.created)}
 
 
-VERSIONS = _CryptoKeyVersions()
-
-
-@handles(f"{_KEYS}.updatePrimaryVersion")
-def update_primary(call: ApiCall) -> JsonObject:
-    key = KEYS.found(call)
-    version = call.cloud.store.get(VERSIONS.kind, _version_name(key, call.body.get("cryptoKeyVersionId", "")))
-    _check_enabled(version)
-    return KEYS.shown(call.cloud, _put(call.cloud, key, {**key.body, "primary": version.name}))
+_VERSIONS = _CryptoKeyVersions()
 
 
 @handles(f"{_KEYS}.encrypt")
 def encrypt(call: ApiCall) -> JsonObject:
-    key = KEYS.found(call)
+    version, cipher = _cipher(call)
     plaintext, associated = _bytes(call, "plaintext"), _bytes(call, "additionalAuthenticatedData")
-    if not 0 < len(plaintext) + len(associated) <= _MOST_BYTES:
-        raise invalid(f"The plaintext has {len(plaintext)} bytes; 1 to {_MOST_BYTES} are allowed.", field="plaintext")
-    if "primary" not in key.body:
-        raise failed_precondition(f"{key.name} has no primary version.")
-    version = VERSIONS.named(call.cloud, key.body["primary"])
-    _check_enabled(version)
     nonce = os.urandom(_NONCE_BYTES)
-    sealed = AESGCM(call.cloud.store.data(version.kind, version.name)).encrypt(nonce, plaintext, associated or None)
-    ciphertext = _HEADER.pack(int(version.name.rpartition("/")[2])) + nonce + sealed
+    ciphertext = nonce + cipher.encrypt(nonce, plaintext, associated or None)
     return {
         "name": version.name,
         "ciphertext": base64.b64encode(ciphertext).decode(),
@@ -157,67 +108,30 @@ def encrypt(call: ApiCall) -> JsonObject:
 
 @handles(f"{_KEYS}.decrypt")
 def decrypt(call: ApiCall) -> JsonObject:
-    key = KEYS.found(call)
+    version, cipher = _cipher(call)
     ciphertext, associated = _bytes(call, "ciphertext"), _bytes(call, "additionalAuthenticatedData")
-    unreadable = invalid("Decryption failed: the ciphertext is invalid.", field="ciphertext")
-    if len(ciphertext) <= _HEADER.size + _NONCE_BYTES:
-        raise unreadable
-    (number,) = _HEADER.unpack_from(ciphertext)
-    version = VERSIONS.find(call.cloud, _version_name(key, str(number)))
-    if version is None:
-        raise unreadable
-    _check_enabled(version)
-    nonce, sealed = ciphertext[_HEADER.size :][:_NONCE_BYTES], ciphertext[_HEADER.size + _NONCE_BYTES :]
     try:
-        plaintext = AESGCM(call.cloud.store.data(version.kind, version.name)).decrypt(nonce, sealed, associated or None)
-    except InvalidTag:
-        raise unreadable from None
+        plaintext = cipher.decrypt(ciphertext[:_NONCE_BYTES], ciphertext[_NONCE_BYTES:], associated or None)
+    except (InvalidTag, ValueError):
+        raise invalid("Decryption failed: the ciphertext is invalid.", field="ciphertext") from None
     return {
         "plaintext": base64.b64encode(plaintext).decode(),
         "plaintextCrc32c": str(crc32c(plaintext)),
-        "usedPrimary": key.body.get("primary") == version.name,
+        "usedPrimary": True,
         "protectionLevel": version.body["protectionLevel"],
     }
 
 
-@handles(f"{_VERSIONS}.destroy")
-def destroy_version(call: ApiCall) -> JsonObject:
-    held, key = VERSIONS.found(call), KEYS.found(call)
-    if held.body["state"] not in ("ENABLED", "DISABLED"):
-        raise failed_precondition(f"{held.name} cannot be destroyed: its state is {held.body['state']}.")
-    wait = bodies.seconds(key.body["destroyScheduledDuration"], field="destroy_scheduled_duration")
-    body = {**held.body, "state": "DESTROY_SCHEDULED", "destroyTime": timestamp(call.cloud.now + wait)}
-    return VERSIONS.shown(call.cloud, _put(call.cloud, held, body))
+def _primary(cloud: Cloud, key: Resource) -> Resource:
+    return _VERSIONS.named(cloud, f"{key.name}/cryptoKeyVersions/1")
 
 
-@handles(f"{_VERSIONS}.restore")
-def restore_version(call: ApiCall) -> JsonObject:
-    held = VERSIONS.found(call)
-    if held.body["state"] != "DESTROY_SCHEDULED":
-        raise failed_precondition(f"{held.name} is not scheduled for destruction: its state is {held.body['state']}.")
-    body = {key: value for key, value in held.body.items() if key != "destroyTime"} | {"state": "DISABLED"}
-    return VERSIONS.shown(call.cloud, _put(call.cloud, held, body))
-
-
-def _put(cloud: Cloud, held: Resource, body: JsonObject) -> Resource:
-    return cloud.store.replace(held, body, now=cloud.now)
-
-
-def _version_name(key: Resource, number: str) -> str:
-    return f"{key.name}/cryptoKeyVersions/{number}"
-
-
-def _new_version(cloud: Cloud, key: Resource) -> Resource:
-    number = cloud.store.next_number(f"{VERSIONS.kind} {key.name}")
-    template = key.body["versionTemplate"]
-    body = {"state": "ENABLED", "protectionLevel": template["protectionLevel"], "algorithm": template["algorithm"]}
-    material = AESGCM.generate_key(256)
-    return cloud.store.insert(VERSIONS.kind, _version_name(key, str(number)), body, now=cloud.now, data=material)
-
-
-def _check_enabled(version: Resource) -> None:
+def _cipher(call: ApiCall) -> tuple[Resource, AESGCM]:
+    """The version of the call's key that encrypts, and how. Raises 400 for one that is destroyed."""
+    version = _primary(call.cloud, _RING_KEYS.found(call))
     if version.body["state"] != "ENABLED":
         raise failed_precondition(f"{version.name} is not enabled, current state is: {version.body['state']}.")
+    return version, AESGCM(call.cloud.store.data(version.kind, version.name))
 
 
 def _bytes(call: ApiCall, field: str) -> bytes:

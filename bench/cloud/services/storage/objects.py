@@ -1,38 +1,61 @@
-"""Cloud Storage: objects as the JSON API shows them: write, read, list, copy, compose, delete.
+"""Cloud Storage: objects as the JSON API shows them: write, read, list, rewrite, delete; their generations.
 
-Owns what a client may say of an object, and one page of a listing: order (name, then generation), prefixes behind a
-delimiter, bounds, globs and page tokens. Nothing is soft-deleted here: what is deleted for good is gone. Generations
-and preconditions are `storage_versions`. Source: cloud.google.com/storage/docs/json_api/v1/objects, read 2026-11.
+Owns the one rule that everything else rests on: in a bucket a write gets a generation above all earlier ones, and it
+happens only when every precondition of its request holds at that moment. A live object is one row; generations that
+are kept in a versioned bucket are rows of another kind. Nothing is soft-deleted here: what is deleted for good is gone.
+Sources, read 2026-11: cloud.google.com/storage/docs/json_api/v1/objects, .../docs/request-preconditions and
+.../docs/object-versioning.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from bench.cloud.cloud import ApiCall, handles
-from bench.cloud.errors import ApiError, JsonObject, invalid
+from bench.cloud.clock import timestamp
+from bench.cloud.cloud import ApiCall, Cloud, handles
+from bench.cloud.errors import ApiError, JsonObject, condition_not_met, invalid
 from bench.cloud.services import bodies
-from bench.cloud.services.listings import listing
-from bench.cloud.services.storage import versions
+from bench.cloud.services.listings import listing, opened, sealed
 from bench.cloud.store import Resource
 from bench.cloud.wire import Response
 
+BUCKET = "storage.bucket"
+_LIVE, _NONCURRENT = "storage.object", "storage.noncurrent"
 _SAID_BY_CLIENT = frozenset(
     {"contentType", "cacheControl", "contentDisposition", "contentEncoding", "contentLanguage", "metadata",
-     "customTime", "storageClass", "eventBasedHold", "temporaryHold", "retention", "contexts"}
+     "customTime", "storageClass", "contexts"}
 )  # fmt: skip
 _CHECKSUMS = frozenset({"md5Hash", "crc32c"})
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
-_MOST_SOURCES = 32
+_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 _DEFAULT_PAGE = 1000
-_GLOB = re.compile(r"\*\*|\*|\?|[^*?]+")
-_GLOB_PARTS = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def bucket(cloud: Cloud, name: str) -> Resource:
+    """Raises 404."""
+    held = cloud.store.find(BUCKET, name)
+    if held is None:
+        raise ApiError(404, "The specified bucket does not exist.")
+    return held
+
+
+def is_empty(cloud: Cloud, name: str) -> bool:
+    """Noncurrent generations count."""
+    return not any(cloud.store.count(kind, f"{name}/") for kind in (_LIVE, _NONCURRENT))
+
+
+def check(params: Mapping[str, Any], *, generation: int, metageneration: int, prefix: str = "if") -> None:
+    """Raises 412 when what must match does not. generation: 0 for an object that does not exist.
+
+    prefix: `ifSource` for the source of a rewrite.
+    """
+    for noun, current in (("Generation", generation), ("Metageneration", metageneration)):
+        wanted = params.get(f"{prefix}{noun}Match")
+        if wanted is not None and int(wanted) != current:
+            raise condition_not_met("At least one of the pre-conditions you specified did not hold.")
 
 
 @handles("storage.objects.insert")
@@ -43,83 +66,73 @@ def insert_object(call: ApiCall) -> JsonObject:
         content = call.media.data
         fields.setdefault("contentType", call.media.content_type)
         fields |= _hashes(call.headers.get("x-goog-hash", ""))
-    if "contentEncoding" in call.params:
-        fields["contentEncoding"] = call.params["contentEncoding"]
-    return _shown(call, versions.write(call.cloud, call.ids["bucket"], name, fields, content, call.params))
+    return _shown(call, _write(call, call.ids["bucket"], name, fields, content))
 
 
 @handles("storage.objects.get")
 def get_object(call: ApiCall) -> JsonObject | Response:
     held = _found(call)
-    body = held.body
-    if versions.check(call.params, generation=body["generation"], metageneration=body["metageneration"]):
-        return Response(304)
+    _check(call.params, held)
     return _content(call, held) if call.params.get("alt") == "media" else _shown(call, held)
 
 
 @handles("storage.objects.list")
 def list_objects(call: ApiCall) -> JsonObject:
-    bucket = versions.bucket(call.cloud, call.ids["bucket"]).name
-    if call.params.get("softDeleted"):
-        return {"kind": "storage#objects"}
-    prefix, noncurrent = call.params.get("prefix", ""), call.params.get("versions", False)
-    page = _page(versions.each(call.cloud, bucket, prefix, noncurrent=noncurrent), call.params)
-    answer = listing("items", [_shown(call, held) for held in page.items], page.next_token)
-    if page.prefixes:
-        answer["prefixes"] = list(page.prefixes)
-    return {"kind": "storage#objects", **answer}
+    """Live objects in the order of their names, and where asked for those before them; a page at a time.
+
+    Objects and the prefixes behind a delimiter share the size of a page, as in the service.
+    """
+    head = f"{bucket(call.cloud, call.ids['bucket']).name}/"
+    prefix, delimiter, token = (call.params.get(key, "") for key in ("prefix", "delimiter", "pageToken"))
+    before, _, after = opened(token).partition(" ")
+    folded: dict[tuple[str, int], JsonObject | None] = {}
+    for kind in (_LIVE, _NONCURRENT)[: 1 + call.params.get("versions", False)]:
+        for held in () if call.params.get("softDeleted") else call.cloud.store.each(kind, head + prefix):
+            name = held.body["name"]
+            at = name.find(delimiter, len(prefix)) if delimiter else -1
+            key = (name, held.body["generation"]) if at < 0 else (name[: at + len(delimiter)], 0)
+            folded[key] = _shown(call, held) if at < 0 else None
+    keys = sorted(key for key in folded if key > (after, int(before or -1)))
+    page = keys[: call.params.get("maxResults") or _DEFAULT_PAGE]
+    items = [item for key in page if (item := folded[key])]
+    answer = listing("items", items, sealed(f"{page[-1][1]} {page[-1][0]}") if len(keys) > len(page) else None)
+    prefixes = [key[0] for key in page if folded[key] is None]
+    return {"kind": "storage#objects", **answer, **({"prefixes": prefixes} if prefixes else {})}
 
 
-@handles("storage.objects.patch", "storage.objects.update")
+@handles("storage.objects.patch")
 def change_object(call: ApiCall) -> JsonObject:
+    """A change of metadata alone: the metageneration goes up by one."""
     held = _found(call)
-    versions.check_write(call.params, held)
-    sent = {key: value for key, value in call.body.items() if key in _SAID_BY_CLIENT}
-    kept = {key: value for key, value in held.body.items() if key not in _SAID_BY_CLIENT or key == "storageClass"}
-    current = held.body if call.method.endswith(".patch") else kept
-    return _shown(call, versions.change(call.cloud, held, bodies.merged(current, sent)))
+    _check(call.params, held)
+    body = bodies.merged(held.body, {key: value for key, value in call.body.items() if key in _SAID_BY_CLIENT})
+    body |= {"metageneration": held.body["metageneration"] + 1, "updated": timestamp(call.cloud.now)}
+    return _shown(call, call.cloud.store.replace(held, body, now=call.cloud.now))
 
 
 @handles("storage.objects.delete")
 def delete_object(call: ApiCall) -> Response:
-    versions.delete(call.cloud, call.ids["bucket"], call.ids["object"], call.params)
+    """The generation asked for goes for good; without one the live object is retired."""
+    held = _found(call)
+    _check(call.params, held)
+    if "generation" in call.params:
+        call.cloud.store.delete(held.kind, held.name)
+    else:
+        _retire(call.cloud, held)
     return Response(204)
-
-
-@handles("storage.objects.copy")
-def copy_object(call: ApiCall) -> JsonObject:
-    return _shown(call, _copied(call))
 
 
 @handles("storage.objects.rewrite")
 def rewrite_object(call: ApiCall) -> JsonObject:
-    """A rewrite is done in its first call, whatever its size."""
-    made = _copied(call)
-    size = made.body["size"]
-    return {
-        "kind": "storage#rewriteResponse",
-        "totalBytesRewritten": size,
-        "objectSize": size,
-        "done": True,
-        "resource": _shown(call, made),
-    }
-
-
-@handles("storage.objects.compose")
-def compose_objects(call: ApiCall) -> JsonObject:
-    bucket, sources = call.ids["destinationBucket"], call.body.get("sourceObjects") or []
-    if not 1 <= len(sources) <= _MOST_SOURCES:
-        raise invalid(f"{len(sources)} sources were given; 1 to {_MOST_SOURCES} are allowed.", field="sourceObjects")
-    parts = []
-    for source in sources:
-        held = versions.find(call.cloud, bucket, source.get("name", ""), source.get("generation"))
-        versions.check_write(source.get("objectPreconditions", {}), held)
-        parts.append(held)
-    content = b"".join(versions.data(call.cloud, part) for part in parts)
-    fields = {"contentType": parts[0].body.get("contentType", "application/octet-stream")}
-    fields |= _said(call.body.get("destination", {}), _SAID_BY_CLIENT)
-    made = versions.write(call.cloud, bucket, call.ids["destinationObject"], fields, content, call.params)
-    return _shown(call, made)
+    """Done in its first call, whatever its size. Metadata is the source's unless the request has its own."""
+    ids = call.ids
+    source = _find(call.cloud, ids["sourceBucket"], ids["sourceObject"], call.params.get("sourceGeneration"))
+    _check(call.params, source, prefix="ifSource")
+    fields = _said(call.body, _SAID_BY_CLIENT) or _said(source.body, _SAID_BY_CLIENT)
+    content = call.cloud.store.data(source.kind, source.name)
+    made = _write(call, ids["destinationBucket"], ids["destinationObject"], fields, content)
+    size = {"totalBytesRewritten": made.body["size"], "objectSize": made.body["size"]}
+    return {"kind": "storage#rewriteResponse", **size, "done": True, "resource": _shown(call, made)}
 
 
 def _hashes(header: str) -> JsonObject:
@@ -134,18 +147,76 @@ def _said(body: JsonObject, names: frozenset[str]) -> JsonObject:
 
 
 def _found(call: ApiCall) -> Resource:
-    return versions.find(call.cloud, call.ids["bucket"], call.ids["object"], call.params.get("generation"))
+    return _find(call.cloud, call.ids["bucket"], call.ids["object"], call.params.get("generation"))
 
 
-def _copied(call: ApiCall) -> Resource:
-    """Metadata comes from the source unless the request has its own, as the service rules."""
-    ids, params = call.ids, call.params
-    source = versions.find(call.cloud, ids["sourceBucket"], ids["sourceObject"], params.get("sourceGeneration"))
-    versions.check_write(params, source, prefix="ifSource")
-    fields = _said(call.body, _SAID_BY_CLIENT) or _said(source.body, _SAID_BY_CLIENT)
-    fields.setdefault("contentType", source.body.get("contentType", "application/octet-stream"))
-    content = versions.data(call.cloud, source)
-    return versions.write(call.cloud, ids["destinationBucket"], ids["destinationObject"], fields, content, params)
+def _find(cloud: Cloud, bucket_name: str, name: str, generation: str | None) -> Resource:
+    """The live object, or the generation asked for. Raises 404."""
+    full = f"{bucket(cloud, bucket_name).name}/{name}"
+    held = cloud.store.find(_LIVE, full)
+    if generation is not None and (held is None or held.body["generation"] != int(generation)):
+        held = cloud.store.find(_NONCURRENT, _noncurrent_name(full, int(generation)))
+    if held is None:
+        raise ApiError(404, f"No such object: {bucket_name}/{name}")
+    return held
+
+
+def _check(params: Mapping[str, Any], held: Resource | None, prefix: str = "if") -> None:
+    body = held.body if held else {"generation": 0, "metageneration": 0}
+    check(params, generation=body["generation"], metageneration=body["metageneration"], prefix=prefix)
+
+
+def _write(call: ApiCall, bucket_name: str, name: str, fields: JsonObject, content: bytes) -> Resource:
+    """Make a new generation of an object. fields: what the client said of it. Raises 404, 412, 400."""
+    cloud, holder = call.cloud, bucket(call.cloud, bucket_name)
+    current = cloud.store.find(_LIVE, f"{bucket_name}/{name}")
+    _check(call.params, current)
+    made: JsonObject = {"md5Hash": bodies.md5_base64(content), "crc32c": bodies.crc32c_base64(content)}
+    for checksum, right in made.items():
+        if fields.get(checksum, right) != right:
+            raise invalid(f"Provided {checksum} '{fields[checksum]}' does not match the calculated '{right}'.")
+    now = timestamp(cloud.now)
+    body = {
+        "storageClass": holder.body["fields"].get("storageClass", "STANDARD"),
+        "contentType": "application/octet-stream",
+        **fields,
+        **made,
+        "name": name,
+        "bucket": bucket_name,
+        "generation": _next_generation(cloud, bucket_name),
+        "metageneration": 1,
+        "size": str(len(content)),
+        **dict.fromkeys(("timeCreated", "updated", "timeStorageClassUpdated", "timeFinalized"), now),
+    }
+    if current is not None:
+        _retire(cloud, current)
+    return cloud.store.insert(_LIVE, f"{bucket_name}/{name}", body, now=cloud.now, data=content)
+
+
+def _retire(cloud: Cloud, held: Resource) -> None:
+    """The live object ends: kept as noncurrent in a versioned bucket, else gone."""
+    if bucket(cloud, held.body["bucket"]).body["fields"].get("versioning", {}).get("enabled"):
+        body = {**held.body, "timeDeleted": timestamp(cloud.now)}
+        name, data = _noncurrent_name(held.name, held.body["generation"]), cloud.store.data(held.kind, held.name)
+        cloud.store.insert(_NONCURRENT, name, body, now=cloud.now, data=data)
+    cloud.store.delete(_LIVE, held.name)
+
+
+def _noncurrent_name(name: str, generation: int) -> str:
+    """Unambiguous, also for names with a #: what follows the last one has a fixed length."""
+    return f"{name}#{generation:020d}"
+
+
+def _next_generation(cloud: Cloud, bucket_name: str) -> int:
+    """Microseconds of the clock, as in the service, and always above the bucket's last one."""
+    key = f"storage.generation/{bucket_name}"
+    generation = max(int(cloud.now * 1_000_000), cloud.store.setting(key, 0) + 1)
+    cloud.store.set_setting(key, generation)
+    return generation
+
+
+def _etag(body: JsonObject) -> str:
+    return base64.b64encode(f"{body['generation']}/{body['metageneration']}".encode()).decode()
 
 
 def _shown(call: ApiCall, held: Resource) -> JsonObject:
@@ -159,101 +230,25 @@ def _shown(call: ApiCall, held: Resource) -> JsonObject:
         "mediaLink": f"{call.root}/download/storage/v1/{path}?generation={body['generation']}&alt=media",
         "generation": str(body["generation"]),
         "metageneration": str(body["metageneration"]),
-        "etag": versions.etag(held),
+        "etag": _etag(body),
     }
 
 
 def _content(call: ApiCall, held: Resource) -> Response:
     """The bytes, or the range of them that the request's header names."""
-    body, content = held.body, versions.data(call.cloud, held)
+    body, content = held.body, call.cloud.store.data(held.kind, held.name)
     headers = {
-        "etag": versions.etag(held),
+        "etag": _etag(body),
         "x-goog-generation": str(body["generation"]),
         "x-goog-metageneration": str(body["metageneration"]),
         "x-goog-hash": f"crc32c={body['crc32c']},md5={body['md5Hash']}",
         "x-goog-stored-content-length": body["size"],
     }
-    kind = body.get("contentType", "application/octet-stream")
     asked = _RANGE.fullmatch(call.headers.get("range", ""))
-    if asked is None or asked[0] == "bytes=-":
-        return Response(200, content, headers, kind)
-    first = int(asked[1]) if asked[1] else max(0, len(content) - int(asked[2]))
-    last = min(int(asked[2]), len(content) - 1) if asked[1] and asked[2] else len(content) - 1
-    if first > last:
+    if asked is None:
+        return Response(200, content, headers, body["contentType"])
+    part = content[int(asked[1]) : int(asked[2]) + 1 if asked[2] else None]
+    if not part:
         raise ApiError(416, "The requested range cannot be satisfied.", reason="requestedRangeNotSatisfiable")
-    return Response(
-        206, content[first : last + 1], {**headers, "content-range": f"bytes {first}-{last}/{len(content)}"}, kind
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _ObjectPage:
-    items: tuple[Resource, ...]
-    prefixes: tuple[str, ...]
-    next_token: str | None
-
-
-def _page(objects: Iterable[Resource], params: Mapping[str, Any]) -> _ObjectPage:
-    """One page; objects and prefixes share its size, as in the service. Raises 400 for a bad token or glob."""
-    size, after = params.get("maxResults") or _DEFAULT_PAGE, _opened(params.get("pageToken"))
-    wanted = _filter(params)
-    folded = {
-        key: held
-        for held in objects
-        if wanted(held.body["name"])
-        for key in _keys(held, params)
-        if after is None or key > after
-    }
-    keys = sorted(folded)
-    shown = keys[:size]
-    token = _sealed(shown[-1]) if len(keys) > size else None
-    items = tuple(folded[key] for key in shown if key[1])
-    return _ObjectPage(items, tuple(name for name, generation in shown if not generation), token)
-
-
-def _keys(held: Resource, params: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Where an object stands in a listing: at its name and generation, or as part of a prefix (generation 0)."""
-    name, delimiter, start = held.body["name"], params.get("delimiter"), len(params.get("prefix", ""))
-    own = (name, held.body["generation"])
-    at = name.find(delimiter, start) if delimiter else -1
-    if at < 0:
-        return [own]
-    end = at + len(delimiter or "")
-    keys = [(name[:end], 0)]
-    if params.get("includeTrailingDelimiter") and end == len(name):
-        keys.append(own)
-    return keys
-
-
-def _filter(params: Mapping[str, Any]) -> Callable[[str], bool]:
-    start, end, glob = params.get("startOffset"), params.get("endOffset"), params.get("matchGlob")
-    pattern = _glob(glob) if glob else None
-
-    def wanted(name: str) -> bool:
-        return (
-            (start is None or name >= start)
-            and (end is None or name < end)
-            and (pattern is None or pattern.fullmatch(name) is not None)
-        )
-
-    return wanted
-
-
-def _glob(text: str) -> re.Pattern[str]:
-    if set(text) & set("[]{}\\"):
-        raise invalid(f"Invalid glob '{text}': only *, ** and ? are served here.", field="matchGlob")
-    return re.compile("".join(_GLOB_PARTS.get(part) or re.escape(part) for part in _GLOB.findall(text)), re.DOTALL)
-
-
-def _sealed(key: tuple[str, int]) -> str:
-    return base64.urlsafe_b64encode(f"{key[1]} {key[0]}".encode()).decode()
-
-
-def _opened(token: str | None) -> tuple[str, int] | None:
-    if not token:
-        return None
-    try:
-        generation, _, name = base64.urlsafe_b64decode(token).decode().partition(" ")
-        return name, int(generation)
-    except (binascii.Error, ValueError):
-        raise invalid("Invalid page token.", field="pageToken") from None
+    place = f"bytes {asked[1]}-{int(asked[1]) + len(part) - 1}/{len(content)}"
+    return Response(206, part, {**headers, "content-range": place}, body["contentType"])

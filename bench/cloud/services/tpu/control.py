@@ -64,9 +64,8 @@ def add(order: Order) -> JsonObject:
     tpu_places.known_zone(zone)
     tpu_places.check_runtime(sent)
     accelerator = tpu_places.accelerator_of(sent, zone)
-    config = tpu_places.accelerator_config(accelerator)
     public = {
-        **({"acceleratorConfig": config} if config else {}),
+        **tpu_places.accelerator_config(accelerator),
         "acceleratorType": accelerator.name,
         "health": "HEALTHY",
         "state": "READY",

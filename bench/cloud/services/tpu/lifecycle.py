@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import random
-import uuid
 
 from bench.cloud.clock import DueEvent
 from bench.cloud.cloud import ApiCall, Cloud, handles, reacts
-from bench.cloud.errors import ApiError, JsonObject, failed_precondition, invalid, rpc_status
+from bench.cloud.errors import ApiError, JsonObject, failed_precondition, rpc_status
 from bench.cloud.services.listings import page
-from bench.cloud.services.tpu.node import KIND, TpuNode, forget, hold, load, plan, save
+from bench.cloud.services.tpu.node import TpuNode, forget, hold, load, plan, save
 
 # Realistic seconds of each operation, from-to; the place in between belongs to the node's name.
 _SECONDS = {
@@ -27,12 +26,6 @@ _SECONDS = {
 }
 _PORT = 8470
 _CLOUD_TPU = "type.googleapis.com/google.cloud.tpu"
-
-
-def repeated(call: ApiCall, verb: str) -> JsonObject | None:
-    """What the first request with this one's `requestId` (v2alpha1 has it) began; None for a first one. Raises 400."""
-    identity = _identity(call, verb)
-    return call.cloud.operations.find(f"{_place(call)}/operations/{identity}") if identity else None
 
 
 def create(call: ApiCall, node: TpuNode, refusal: ApiError | None) -> JsonObject:
@@ -58,7 +51,8 @@ def create(call: ApiCall, node: TpuNode, refusal: ApiError | None) -> JsonObject
 
 def update(call: ApiCall, node: TpuNode) -> JsonObject:
     """Store changed fields; they are in force at once."""
-    _not_going(node, "change")
+    if node.state == "DELETING":
+        raise failed_precondition(f"Cannot change '{node.name}' in state DELETING.")
     if error := _struck(call, node):
         return _operation(call, node, "update", error=error)
     save(call.cloud, node)
@@ -85,29 +79,28 @@ def delete(call: ApiCall, node: TpuNode) -> JsonObject:
 
 
 def stop(call: ApiCall, node: TpuNode) -> JsonObject:
-    cloud = call.cloud
     if error := _struck(call, node):
         return _operation(call, node, "stop", error=error)
-    cloud.timeline.cancel(node.name)
-    node.public["state"] = "STOPPING"
+    call.cloud.timeline.cancel(node.name)
     node.public.pop("health", None)
-    save(cloud, node)
-    stopped = {"state": "STOPPED"}
-    answer = _operation(call, node, "stop", after={**node.public, **stopped})
-    return _finish(call, node, "stop", answer, "tpu.node.becomes", stopped)
+    return _through(call, node, "STOPPING", "tpu.node.becomes", {"state": "STOPPED"})
 
 
 def start(call: ApiCall, node: TpuNode, refusal: ApiError | None) -> JsonObject:
     """Begin to run a stopped node again; it takes its chips anew."""
-    cloud = call.cloud
     if error := refusal.as_rpc() if refusal else _struck(call, node):
         return _operation(call, node, "start", error=error)
-    cloud.limits.take(node.name, node.scope, node.accelerator.chips)
-    node.public["state"] = "STARTING"
-    save(cloud, node)
-    running = {"state": "READY", "health": "HEALTHY"}
-    answer = _operation(call, node, "start", after={**node.public, **running})
-    return _finish(call, node, "start", answer, "tpu.node.ready", running)
+    call.cloud.limits.take(node.name, node.scope, node.accelerator.chips)
+    return _through(call, node, "STARTING", "tpu.node.ready", {"state": "READY", "health": "HEALTHY"})
+
+
+def _through(call: ApiCall, node: TpuNode, state: str, kind: str, changes: JsonObject) -> JsonObject:
+    """Begin to stop or start: the node is in `state` until its operation ends."""
+    verb = call.method.rpartition(".")[2]
+    node.public["state"] = state
+    save(call.cloud, node)
+    answer = _operation(call, node, verb, after={**node.public, **changes})
+    return _finish(call, node, verb, answer, kind, changes)
 
 
 @handles("tpu.projects.locations.operations.get")
@@ -119,24 +112,6 @@ def get_operation(call: ApiCall) -> JsonObject:
 def list_operations(call: ApiCall) -> JsonObject:
     found = call.cloud.operations.each(f"{call.params['name']}/operations/")
     return {"operations": [], **page(call, "operations", found)}
-
-
-@handles("tpu.projects.locations.operations.delete")
-def delete_operation(call: ApiCall) -> JsonObject:
-    call.cloud.operations.delete(call.params["name"])
-    return {}
-
-
-@handles("tpu.projects.locations.operations.cancel")
-def cancel_operation(call: ApiCall) -> JsonObject:
-    """Best effort, as the API says: a create that runs is undone; other operations run on."""
-    cloud, name = call.cloud, call.params["name"]
-    target = cloud.operations.get(name).get("metadata", {}).get("target", "")
-    found = cloud.store.find(KIND, target)
-    if found is not None and found.body["operation"] == name and found.body["public"]["state"] == "CREATING":
-        cloud.operations.fail(name, "CANCELLED", "The operation was cancelled.")
-        forget(cloud, target)
-    return {}
 
 
 @reacts("tpu.node.ready")
@@ -179,7 +154,6 @@ def _operation(
         metadata=metadata,
         response={"@type": f"{namespace}.Node", **shown(call, after)} if after else None,
         error=error,
-        identity=_identity(call, verb),
     )
 
 
@@ -197,17 +171,6 @@ def _finish(
 
 def _place(call: ApiCall) -> str:
     return f"projects/{call.ids['projectsId']}/locations/{call.ids['locationsId']}"
-
-
-def _identity(call: ApiCall, verb: str) -> str:
-    """An operation that a `requestId` began is named by it; otherwise empty."""
-    text = call.params.get("requestId", "")
-    if not text:
-        return ""
-    try:
-        return f"operation-{verb}-{uuid.UUID(text)}"
-    except ValueError:
-        raise invalid(f"requestId is a UUID, not '{text}'.", field="request_id") from None
 
 
 def _seconds(action: str, node: TpuNode) -> float:
@@ -230,11 +193,6 @@ def _stockout(node: TpuNode) -> str:
         f'There is no more capacity in the zone "{node.scope.zone}"; you can try in another zone where Cloud TPU Nodes '
         "are offered (see https://cloud.google.com/tpu/docs/regions)"
     )
-
-
-def _not_going(node: TpuNode, verb: str) -> None:
-    if node.state == "DELETING":
-        raise failed_precondition(f"Cannot {verb} '{node.name}' in state DELETING.")
 
 
 def _endpoints(cloud: Cloud, node: TpuNode) -> list[JsonObject]:

@@ -2,7 +2,7 @@
 
 Owns the checks of a request, of what it refers to too (what is of other projects, and Google's own accounts, are taken
 as they are), and what is echoed: every field that was sent comes back as it was sent, and what the service adds is
-either output-only or a default of an input nobody sent. What happens to a node over time is `tpu_lifecycle`'s.
+either output-only or a default of an input nobody sent. What happens to a node over time is `lifecycle`'s.
 """
 
 from __future__ import annotations
@@ -11,60 +11,52 @@ import re
 
 from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import JsonObject, already_exists, failed_precondition, invalid
+from bench.cloud.errors import ApiError, JsonObject, already_exists, failed_precondition, invalid
 from bench.cloud.services import bodies
+from bench.cloud.services.compute import base as compute
 from bench.cloud.services.compute.networks import NETWORKS, SUBNETWORKS, begin_project
-from bench.cloud.services.compute.places import DISKS
 from bench.cloud.services.listings import page
 from bench.cloud.services.policies import check_account
-from bench.cloud.services.tpu import lifecycle as tpu_lifecycle
-from bench.cloud.services.tpu import places as tpu_places
-from bench.cloud.services.tpu.node import KIND, TpuNode, load, maintain
+from bench.cloud.services.tpu import lifecycle, places
+from bench.cloud.services.tpu.node import KIND, TpuNode, load
 from infra.model.catalogue import region_of
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _MUTABLE = frozenset({"description", "labels", "metadata", "tags", "dataDisks"})
-_MAX_DESCRIPTION = 512
 # In bytes; the metadata server of a TPU VM is that of Compute Engine.
 # cloud.google.com/compute/docs/metadata/setting-custom-metadata#limitations, read 2026-11.
-_METADATA_KEY = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _LONGEST_METADATA_VALUE = 256 * 1024
 _MOST_METADATA = 512 * 1024
-_URL = re.compile(r"(?:https?:)?//[^/]+/(?:compute/)?(?:v1|beta|alpha)/")
 
 
 @handles("tpu.projects.locations.nodes.create")
 def create_node(call: ApiCall) -> JsonObject:
-    project, zone = call.ids["projectsId"], tpu_places.known_zone(call.ids["locationsId"])
-    name = f"{call.params['parent']}/nodes/{_node_id(call)}"
-    if (begun := tpu_lifecycle.repeated(call, "create")) is not None:
-        return begun
+    project, zone = call.ids["projectsId"], places.known_zone(call.ids["locationsId"])
+    name, sent = f"{call.params['parent']}/nodes/{call.params.get('nodeId', '')}", call.body
+    if not _NAME.fullmatch(call.params.get("nodeId", "")):
+        raise invalid(f"Invalid node id in '{name}': at most 63 lowercase letters, digits, hyphens.", field="node_id")
     if call.cloud.store.find(KIND, name) is not None:
         raise already_exists(name)
-    sent = call.body
     _check_fields(sent)
-    tpu_places.check_runtime(sent)
-    accelerator = tpu_places.accelerator_of(sent, zone)
-    check_node(call.cloud, project, zone, sent)
-    scope = tpu_places.scope_of(project, zone, accelerator, sent)
-    refusal = call.cloud.limits.refusal(scope, accelerator.chips)
-    if refusal is not None and refusal[0].refuse == "request":
-        raise refusal[1]
-    config = tpu_places.accelerator_config(accelerator)
+    places.check_runtime(sent)
+    accelerator = places.accelerator_of(sent, zone)
+    _check_references(call.cloud, project, zone, sent)
+    scope = places.scope_of(project, zone, accelerator, sent)
     public: JsonObject = {
-        **({"acceleratorConfig": config} if config else {}),
+        **places.accelerator_config(accelerator),
         "acceleratorType": accelerator.name,
         **_defaults(call, project, zone),
         **sent,
         "name": name,
         "createTime": timestamp(call.cloud.now),
     }
-    return tpu_lifecycle.create(call, TpuNode(public, scope, accelerator), refusal[1] if refusal else None)
+    node = TpuNode(public, scope, accelerator)
+    return lifecycle.create(call, node, _limited(call, node))
 
 
 @handles("tpu.projects.locations.nodes.get")
 def get_node(call: ApiCall) -> JsonObject:
-    return tpu_lifecycle.shown(call, load(call.cloud, call.params["name"]).public)
+    return lifecycle.shown(call, load(call.cloud, call.params["name"]).public)
 
 
 @handles("tpu.projects.locations.nodes.list")
@@ -72,8 +64,8 @@ def list_nodes(call: ApiCall) -> JsonObject:
     """`locations/-` lists every zone."""
     parent = f"projects/{call.ids['projectsId']}/locations/"
     if call.ids["locationsId"] != "-":
-        parent += f"{tpu_places.known_zone(call.ids['locationsId'])}/nodes/"
-    found = [tpu_lifecycle.shown(call, node.body["public"]) for node in call.cloud.store.each(KIND, parent)]
+        parent += f"{places.known_zone(call.ids['locationsId'])}/nodes/"
+    found = [lifecycle.shown(call, node.body["public"]) for node in call.cloud.store.each(KIND, parent)]
     return {"nodes": [], **page(call, "nodes", found)}
 
 
@@ -81,176 +73,86 @@ def list_nodes(call: ApiCall) -> JsonObject:
 def patch_node(call: ApiCall) -> JsonObject:
     node = load(call.cloud, call.params["name"])
     mask = bodies.mask_paths(call.params.get("updateMask"))
-    if not mask:
-        raise invalid("updateMask is required.", field="update_mask")
-    unknown = [path for path in mask if path.partition(".")[0] not in _MUTABLE]
-    if unknown:
-        raise invalid(
-            f"Update mask paths {unknown} cannot be changed. A node's mutable fields: description, labels, metadata, "
-            "tags, data_disks.",
-            field="update_mask",
-        )
+    if not mask or any(path.partition(".")[0] not in _MUTABLE for path in mask):
+        raise invalid(f"An update mask names some of {', '.join(sorted(_MUTABLE))}, not {mask}.", field="update_mask")
     node.public = bodies.with_paths(node.public, call.body, mask)
     _check_fields(node.public)
-    check_disks(call.cloud, call.ids["projectsId"], call.ids["locationsId"], node.public)
-    return tpu_lifecycle.update(call, node)
+    return lifecycle.update(call, node)
 
 
 @handles("tpu.projects.locations.nodes.delete")
 def delete_node(call: ApiCall) -> JsonObject:
-    if (begun := tpu_lifecycle.repeated(call, "delete")) is not None:
-        return begun
-    return tpu_lifecycle.delete(call, load(call.cloud, call.params["name"]))
+    return lifecycle.delete(call, load(call.cloud, call.params["name"]))
 
 
 @handles("tpu.projects.locations.nodes.stop")
 def stop_node(call: ApiCall) -> JsonObject:
-    node = _single_host(call, "stop")
-    _in_state(node, "READY", "stop")
-    return tpu_lifecycle.stop(call, node)
+    return lifecycle.stop(call, _single_host(call, "stop", "READY"))
 
 
 @handles("tpu.projects.locations.nodes.start")
 def start_node(call: ApiCall) -> JsonObject:
-    node = _single_host(call, "start")
-    _in_state(node, "STOPPED", "start")
+    node = _single_host(call, "start", "STOPPED")
+    return lifecycle.start(call, node, _limited(call, node))
+
+
+def _limited(call: ApiCall, node: TpuNode) -> ApiError | None:
+    """Why a limit has no chips for a node, where that shows in its operation. Raises it where it shows at once."""
     refusal = call.cloud.limits.refusal(node.scope, node.accelerator.chips)
     if refusal is not None and refusal[0].refuse == "request":
         raise refusal[1]
-    return tpu_lifecycle.start(call, node, refusal[1] if refusal else None)
-
-
-@handles("tpu.projects.locations.nodes.simulateMaintenanceEvent", "tpu.projects.locations.nodes.performMaintenance")
-def maintain_node(call: ApiCall) -> JsonObject:
-    node = load(call.cloud, call.params["name"])
-    maintain(call.cloud, node)
-    return tpu_lifecycle.update(call, node)
-
-
-def _node_id(call: ApiCall) -> str:
-    node_id = call.params.get("nodeId", "")
-    if not _NAME.fullmatch(node_id):
-        raise invalid(
-            f"Invalid node id '{node_id}'. It is a lower-case letter, then up to 62 lower-case letters, digits or "
-            "hyphens, and does not end with a hyphen.",
-            field="node_id",
-        )
-    return node_id
+    return refusal[1] if refusal else None
 
 
 def _check_fields(sent: JsonObject) -> None:
-    if len(sent.get("description", "")) > _MAX_DESCRIPTION:
-        raise invalid(f"A description has at most {_MAX_DESCRIPTION} characters.", field="node.description")
     bodies.check_labels(sent.get("labels", {}), field="node.labels")
-    _check_metadata(sent.get("metadata", {}))
-    if "networkConfig" in sent and "networkConfigs" in sent:
-        raise invalid("networkConfig and networkConfigs exclude each other.", field="node.network_config")
-    scheduling = sent.get("schedulingConfig", {})
-    if scheduling.get("reserved") and (scheduling.get("spot") or scheduling.get("preemptible")):
-        raise invalid("A reserved node is neither spot nor preemptible.", field="node.scheduling_config")
-
-
-def _check_metadata(metadata: JsonObject) -> None:
-    for key, value in metadata.items():
-        if not _METADATA_KEY.fullmatch(key):
-            raise invalid(
-                f"Invalid metadata key '{key}': it must have 1 to 128 letters, digits, hyphens and underscores.",
-                field="node.metadata",
-            )
-        if (size := len(value.encode())) > _LONGEST_METADATA_VALUE:
-            raise invalid(
-                f"Value for metadata key '{key}' is too large: it has {size} bytes, and at most "
-                f"{_LONGEST_METADATA_VALUE} are allowed.",
-                field="node.metadata",
-            )
-    whole = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items())
-    if whole > _MOST_METADATA:
+    sizes = [(key, len(value.encode())) for key, value in sent.get("metadata", {}).items()]
+    whole = sum(len(key.encode()) + size for key, size in sizes)
+    if whole > _MOST_METADATA or any(size > _LONGEST_METADATA_VALUE for _, size in sizes):
         raise invalid(
-            f"The metadata has {whole} bytes with its keys, and at most {_MOST_METADATA} are allowed.",
+            f"The metadata is too large: it has {whole} bytes with its keys. At most {_LONGEST_METADATA_VALUE} are "
+            f"allowed for a value, and {_MOST_METADATA} in all.",
             field="node.metadata",
         )
 
 
 def _defaults(call: ApiCall, project: str, zone: str) -> JsonObject:
     """What the service fills in; a field that was sent replaces its default as a whole."""
-    defaults: JsonObject = {
-        "serviceAccount": {
-            "email": f"{call.cloud.project(project).number}-compute@developer.gserviceaccount.com",
-            "scope": ["https://www.googleapis.com/auth/cloud-platform"],
-        }
+    email = f"{call.cloud.project(project).number}-compute@developer.gserviceaccount.com"
+    account = {"email": email, "scope": ["https://www.googleapis.com/auth/cloud-platform"]}
+    network = {
+        "network": f"projects/{project}/global/networks/default",
+        "subnetwork": f"projects/{project}/regions/{region_of(zone)}/subnetworks/default",
     }
-    if "networkConfigs" not in call.body:
-        defaults["networkConfig"] = {
-            "network": f"projects/{project}/global/networks/default",
-            "subnetwork": f"projects/{project}/regions/{region_of(zone)}/subnetworks/default",
-        }
-    return defaults
+    return {"serviceAccount": account, **({} if "networkConfigs" in call.body else {"networkConfig": network})}
 
 
-def _single_host(call: ApiCall, verb: str) -> TpuNode:
+def _single_host(call: ApiCall, verb: str, state: str) -> TpuNode:
+    """The node of a call, in this state. Raises 400."""
     node = load(call.cloud, call.params["name"])
-    if node.accelerator.multi_host:
+    if node.accelerator.multi_host or node.state != state:
         raise failed_precondition(
-            f"Cannot {verb} '{node.name}': {node.accelerator.name} has {node.accelerator.hosts} hosts, and only "
-            "single-host nodes stop and start."
+            f"Cannot {verb} '{node.name}' in state {node.state} with {node.accelerator.hosts} hosts: it must be "
+            f"{state}, and only single-host nodes stop and start."
         )
     return node
 
 
-def _in_state(node: TpuNode, state: str, verb: str) -> None:
-    if node.state != state:
-        raise failed_precondition(f"Cannot {verb} '{node.name}' in state {node.state}; it must be {state}.")
-
-
-def check_node(cloud: Cloud, project: str, zone: str, node: JsonObject) -> None:
-    """Raises 400 for the first network, subnetwork, disk or account of the project that does not exist.
+def _check_references(cloud: Cloud, project: str, zone: str, node: JsonObject) -> None:
+    """Raises 400 for the first network, subnetwork or account of the project that does not exist.
 
     node: as it was sent. Short names and links of any form are read; what was not sent is not looked for.
     """
     begin_project(cloud, project)
-    for config in (node.get("networkConfig", {}), *node.get("networkConfigs", [])):
-        _check_network(cloud, project, region_of(zone), config)
-    check_disks(cloud, project, zone, node)
-    check_account(cloud, project, node.get("serviceAccount", {}).get("email", ""), "node.service_account.email")
-
-
-def check_disks(cloud: Cloud, project: str, zone: str, node: JsonObject) -> None:
-    """Raises 400 for a disk that does not exist, or lies in another zone than the node."""
-    place = f"projects/{project}/zones/{zone}"
-    for at, disk in enumerate(node.get("dataDisks", [])):
-        _check(cloud, DISKS.kind, f"{place}/disks", disk.get("sourceDisk", ""), f"node.data_disks[{at}].source_disk")
-
-
-def _check_network(cloud: Cloud, project: str, region: str, config: JsonObject) -> None:
-    places = {
-        "network": (NETWORKS.kind, f"projects/{project}/global/networks"),
-        "subnetwork": (SUBNETWORKS.kind, f"projects/{project}/regions/{region}/subnetworks"),
+    places_of = {
+        "network": (NETWORKS.kind, "global/networks"),
+        "subnetwork": (SUBNETWORKS.kind, f"regions/{region_of(zone)}/subnetworks"),
     }
-    for field, (kind, place) in places.items():
-        if field in config:
-            _check(cloud, kind, place, config[field], f"node.network_config.{field}")
-
-
-def _check(cloud: Cloud, kind: str, place: str, link: str, field: str) -> None:
-    """Raises 400 unless a link leads to something that stands in `place`, or to another project."""
-    name = _full_name(cloud, place, link)
-    project, collection = place.split("/")[1], place.rpartition("/")[2]
-    if name.startswith("projects/") and name.split("/")[1] != project:
-        return
-    noun = collection.removesuffix("s")
-    if name.rpartition("/")[0] != place:
-        raise invalid(f"Invalid {noun} '{link}': it must be in '{place}'.", field=field)
-    if cloud.store.find(kind, name) is None:
-        raise invalid(f"The {noun} '{link}' was not found.", field=field)
-
-
-def _full_name(cloud: Cloud, place: str, link: str) -> str:
-    """A short name, a partial path or a URL as a full name with the project's id."""
-    path = _URL.sub("", link)
-    project = place.split("/")[1]
-    if "/" not in path:
-        return f"{place}/{path}"
-    if not path.startswith("projects/"):
-        return f"projects/{project}/{path}"
-    _, named, rest = path.split("/", 2)
-    return f"projects/{cloud.project(named).id}/{rest}"
+    for config in (node.get("networkConfig", {}), *node.get("networkConfigs", [])):
+        for field in places_of.keys() & config.keys():
+            kind, place = places_of[field]
+            link = config[field] if "/" in config[field] else f"{place}/{config[field]}"
+            name = compute.relative(cloud, f"projects/{project}", link, field=field)
+            if name.startswith(f"projects/{project}/") and cloud.store.find(kind, name) is None:
+                raise invalid(f"The {field} '{link}' was not found.", field=f"node.network_config.{field}")
+    check_account(cloud, project, node.get("serviceAccount", {}).get("email", ""), "node.service_account.email")
