@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -33,16 +32,6 @@ from infra.fleet.status.timeline import remembered_as
 from infra.fleet.versions import PartKind, PoolVersion, VersionPart
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, node, nodes, seen
-from tests.fleet.controller.living_fleet import World
-
-
-def test_a_memory_that_lived_survives_its_document() -> None:
-    world = World(desired=fleet(6), dice=Random(7))
-    world.populate()
-    for _ in range(60):
-        world.sweep()
-    again = memories.read(world.memory.encoded("a"))
-    assert again == world.memory
 
 
 def test_a_memory_that_an_older_controller_wrote_is_read_by_what_it_names_and_written_as_it_was() -> None:

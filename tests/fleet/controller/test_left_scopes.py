@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.fleet.controller import memory as memories
 from infra.fleet.controller.actions import Decision, Delete
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
@@ -87,15 +85,6 @@ def test_a_busy_vm_outlives_the_last_slot_that_serves_its_repository(lab: Lab, l
     for _ in range(8):
         lab.sweep(31)
     assert OLD_VM not in lab.nodes()
-
-
-def test_a_ghost_of_a_repository_that_is_served_no_more_is_removed(lab: Lab) -> None:
-    lab.github.add_runner("a-lab/old", f"{OLD_VM}-00abcd", status="offline", labels=["old"])
-    lab.sweep()
-    shrink(lab, left=3)
-    lab.cloud.control.remove_node(lab.path(OLD_VM))
-    swept = [lab.sweep(6) for _ in range(4)]
-    assert ("removerunner", f"{OLD_VM}-00abcd", "done") in [each for one in swept for each in did(one)]
 
 
 @pytest.mark.parametrize("where", ["declared", "remembered", "nobody knows"])
@@ -206,23 +195,6 @@ def test_a_vm_whose_repository_nobody_knows_is_drained_and_has_the_time_of_a_job
     assert ("Delete", ORPHAN.name) in all_doing(quiet)
 
 
-def test_a_vm_whose_repository_nobody_knows_is_not_deleted_while_it_says_that_it_works() -> None:
-    """A job may run for five days, and its own report is all that is left of it once memory was lost."""
-    desired, memory, done = fleet(3), EMPTY, []
-    observed = seen(desired, nodes=(*seen(desired).nodes, ORPHAN))
-    for index in range(0, 60 * 24, 2):
-        now = START + minutes(index)
-        says = ReportSeen(vm=ORPHAN.name, pool="old", phase=Phase.BUSY, at=now)
-        decision = decide(desired, replace(observed, reports={ORPHAN.name: says}), memory, now)
-        memory = remembered(decision, desired, now)
-        done += [(index, what) for what, _ in doing(decision)]
-    assert done == [(10, "Drain")]
-    assert {each.rule for each in decision.findings} == {"orphan-own-word"}
-    assert not decision.settled
-    silent = decide(desired, observed, memory, START + timedelta(days=1))
-    assert ("Delete", ORPHAN.name) in doing(silent), "one that says nothing any more had its time"
-
-
 def test_the_last_serving_vm_of_a_pool_that_is_declared_no_more_is_spared_for_a_job(
     both: tuple[Desired, Memory],
 ) -> None:
@@ -235,17 +207,6 @@ def test_the_last_serving_vm_of_a_pool_that_is_declared_no_more_is_spared_for_a_
     decisions = since(desired, observed, memory, 64)
     assert "no other VM of pool old serves" in {held.why for held in decisions[20].held}
     assert next(index for index, each in enumerate(decisions) if ("Drain", ORPHAN.name) in doing(each)) == 60
-
-
-def test_a_memory_of_a_time_without_scopes_is_read_and_learns_them() -> None:
-    desired = fleet(3)
-    written = json.loads(first(desired, seen(desired)).memory.encoded("a"))
-    del written["scopes"]
-    memory = memories.read(json.dumps(written).encode())
-    assert memory.scopes == {}
-    learned = decide(desired, seen(desired), memory, START + minutes(2)).memory
-    assert learned.scopes == {"tpu-ci": {"repos/a-lab/code": ScopeMemory(until=START + minutes(2), declared=True)}}
-    assert memories.read(learned.encoded("a")) == learned
 
 
 def test_with_groups_a_pools_runners_are_the_organisations_alone() -> None:
@@ -313,12 +274,3 @@ def test_a_job_that_began_since_the_list_of_the_batch_keeps_its_vm(lab: Lab) -> 
     lab.github.lose_runner(REPOSITORY, name)
     lab.github.add_runner(REPOSITORY, name, status="online", busy=True, labels=["tpu-ci"])
     assert actor._has_a_job(node(second_vm))
-
-
-def test_a_list_that_failed_is_not_asked_for_again_by_every_delete(lab: Lab) -> None:
-    github: Any = Counted(lab, fails=True)
-    actor = lab.sweeper(github).actor(lab.sweeper()._desired()[0])
-    for _ in range(5):
-        with pytest.raises(GitHubError, match="502"):
-            actor._has_a_job(node(VMS[0]))
-    assert sorted(github.lists) == [f"repos/{REPOSITORY}", OLD]

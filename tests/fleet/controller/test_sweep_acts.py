@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from infra.components.controller import SWEEP_SECONDS
-from infra.fleet.controller.act import ACTING_SECONDS, CALL_SECONDS, DELETE_SECONDS, Actor
-from infra.fleet.controller.actions import Action, Create, Recreate
-from infra.fleet.controller.desired import Desired, SlotPlace
+from infra.fleet.controller.act import DELETE_SECONDS, Actor
+from infra.fleet.controller.actions import Action, Create
+from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.events import Result
-from infra.fleet.controller.observe import DEADLINE
 from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.sweep import Swept, summary
-from infra.fleet.google import Api, GoogleError, clients, execute
 from infra.model import bucket_names
 
 if TYPE_CHECKING:
     pass
-from tests.fleet.controller.swept_lab import VMS, ZONE, Lab, did
+from tests.fleet.controller.swept_lab import VMS, Lab, did
 
 
 def test_a_vm_that_is_there_already_was_made(lab: Lab) -> None:
@@ -59,42 +55,6 @@ def test_a_delete_that_takes_long_leaves_its_create_to_a_later_sweep(lab: Lab) -
     assert did(lab.sweep()) == [("create", VMS[0], "done")]
 
 
-def test_a_replacement_whose_delete_was_sent_counts_though_its_create_could_not_be_asked_for(lab: Lab) -> None:
-    lab.sweep()
-    execute(
-        lab.google.api(Api.TPU).projects().locations().nodes().stop(name=lab.path(VMS[0]), body={}), "stopping a VM"
-    )
-    lab.cloud.control.advance(600)
-    looked: list[str] = []
-
-    class Blind(Actor):
-        """At a TPU API that says nothing after the delete."""
-
-        def _node(self, zone: str, name: str) -> Mapping[str, Any] | None:
-            looked.append(name)
-            if len(looked) > 1:
-                raise GoogleError("looking up a VM", "503", status=503)
-            return super()._node(zone, name)
-
-    actor = partial(Blind, google=lab.google, records=lab.records, github=lab.api)
-    swept = replace(lab.sweeper(), actor=lambda desired: actor(desired=desired)).sweep()
-    assert did(swept) == [("recreate", VMS[0], "deferred")]
-    memory = lab.record(bucket_names.memory_object("ci"))
-    assert memory["vms"][VMS[0]]["remade"] == 1
-    assert len(memory["replacements"]["tpu-ci"]) == 1
-
-
-def test_a_list_of_operations_that_fails_does_not_blind_its_zone(lab: Lab) -> None:
-    lab.cloud.control.preempt(lab.path(VMS[0]))
-    lab.sweep()
-    lab.cloud.control.preempt(lab.path(VMS[1]))
-    lab.cloud.control.fail("error", code=503, method="tpu.projects.locations.operations.list")
-    swept = lab.sweep()
-    assert f"operations {ZONE}" in [str(name) for name, source in swept.observed.sources.items() if not source.known]
-    assert swept.observed.zone_known(ZONE)
-    assert ("recreate", VMS[1], "done") in did(swept)
-
-
 def calls(lab: Lab, swept: Callable[[], object]) -> list[str]:
     """Methods of the TPU API that were called, as `nodes.create`."""
     before = lab.cloud.control.log(limit=1)[-1]["number"]
@@ -114,42 +74,12 @@ def test_after_the_first_trouble_of_a_place_the_rest_of_it_waits(lab: Lab) -> No
     assert [attempts[vm].get("attempts", 0) for vm in VMS] == [1, 0, 0], "what was left comes first the next time"
 
 
-def test_a_zone_that_fails_is_asked_once_more_and_not_for_each_of_its_vms(lab: Lab) -> None:
-    lab.sweep()
-    for vm in VMS[:2]:
-        lab.cloud.control.preempt(lab.path(vm))
-    lab.cloud.control.fail("error", code=503, method="tpu.projects.locations.nodes.get")
-    with clients(lab.config.project, lab.cloud.url, hurried=True) as google:
-        sweeper = lab.sweeper()
-        actor = partial(Actor, google=google, records=lab.records, github=lab.api)
-        swept = replace(sweeper, actor=lambda desired: actor(desired=desired)).sweep()
-    assert did(swept) == [("recreate", VMS[0], "failed"), ("recreate", VMS[1], "left")]
-
-
 def test_deletes_are_sent_together_and_then_waited_for(lab: Lab) -> None:
     lab.sweep()
     for vm in VMS[:2]:
         lab.cloud.control.preempt(lab.path(vm))
     changing = [each for each in calls(lab, lab.sweep) if each in ("nodes.delete", "nodes.create")]
     assert changing[:2] == ["nodes.delete"] * 2
-
-
-def test_after_the_first_of_a_place_several_are_asked_for_at_once(lab: Lab) -> None:
-    together = Barrier(2)
-
-    class Meeting(Actor):
-        """Whose second and third create wait for each other."""
-
-        def _create(self, action: Create | Recreate, place: SlotPlace) -> ActionOutcome:
-            if action.slot != VMS[0]:
-                together.wait(30)
-            return super()._create(action, place)
-
-    for vm in VMS:
-        lab.cloud.control.remove_node(lab.path(vm))
-    actor = partial(Meeting, google=lab.google, records=lab.records, github=lab.api)
-    swept = replace(lab.sweeper(), actor=lambda desired: actor(desired=desired)).sweep()
-    assert did(swept) == [("create", vm, "done") for vm in VMS]
 
 
 def test_a_sweep_that_is_killed_has_learned_what_a_place_refused(lab: Lab) -> None:
@@ -168,13 +98,3 @@ def test_a_sweep_that_is_killed_has_learned_what_a_place_refused(lab: Lab) -> No
         replace(lab.sweeper(), actor=lambda desired: actor(desired=desired)).sweep()
     (entry,) = lab.record(bucket_names.memory_object("ci"))["backoff"].values()
     assert entry["trouble"] == "refused"
-
-
-def test_a_sweep_begins_nothing_after_its_time_and_ends_before_its_job_is_killed(lab: Lab) -> None:
-    lab.cloud.control.preempt(lab.path(VMS[0]))
-    actor = partial(Actor, google=lab.google, records=lab.records, github=lab.api, began=0.0)
-    late = replace(lab.sweeper(), actor=lambda desired: actor(desired=desired, clock=lambda: ACTING_SECONDS)).sweep()
-    assert ("recreate", VMS[0], "left") in did(late)
-    assert lab.nodes()[VMS[0]] == "PREEMPTED"
-    last = 5 * 2 * CALL_SECONDS
-    assert 2 * DEADLINE + ACTING_SECONDS + last < SWEEP_SECONDS, "looking, acting, and the calls of the last action"

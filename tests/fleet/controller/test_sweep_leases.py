@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,7 +12,7 @@ from bench.cloud.control import CloudClock
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Action
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, Lease, LeaseKind, LeaseTakenError, held
+from infra.fleet.controller.lease import SWEEP_TIME, UP_TIME, LeaseKind, LeaseTakenError, held
 from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.records import Body, Records, WriteResult
 from infra.fleet.status.derive import status
@@ -68,49 +68,6 @@ def test_once_an_up_has_ended_with_a_manifest_nobody_is_waited_for(lab: Lab) -> 
     assert VMS[0] in lab.nodes(), "also where the sweep before it held the lease meanwhile"
 
 
-def test_an_up_that_cannot_look_up_its_manifest_gives_its_lease_back_all_the_same(lab: Lab) -> None:
-    before = lab.record(bucket_names.lease_object("ci"))["applied"]
-    lab.cloud.control.fail(
-        "error", method="storage.objects.get", name=f"*{bucket_names.manifest_object('ci')}", code=403
-    )
-    end_up(lab.records, "ci")
-    lab.cloud.control.mend()
-    assert lab.record(bucket_names.lease_object("ci"))["applied"] == before
-    clock = CloudClock(lab.cloud.control)
-    Lease(records=lab.records, stack="ci", kind=LeaseKind.CONTROLLER, holder="b", time=SWEEP_TIME, clock=clock).take()
-
-
-def test_a_lease_whose_holder_died_is_succeeded_when_its_time_is_over(lab: Lab) -> None:
-    now = [datetime(2026, 11, 21, 12, tzinfo=UTC)]
-    given: dict[str, Any] = {"records": lab.records, "stack": "ci", "time": SWEEP_TIME, "clock": lambda: now[0]}
-    Lease(kind=LeaseKind.CONTROLLER, holder="a", **given).take()
-    second = Lease(kind=LeaseKind.CONTROLLER, holder="b", **given)
-    now[0] += SWEEP_TIME - timedelta(seconds=1)
-    with pytest.raises(LeaseTakenError):
-        second.take()
-    now[0] += timedelta(seconds=1)
-    second.take()
-    Lease(kind=LeaseKind.CONTROLLER, holder="a", **given).give_back()
-    assert lab.record(bucket_names.lease_object("ci"))["holder"] == "b", "who is late ends nobody's lease"
-
-
-@pytest.mark.parametrize(("ahead", "held_back"), [(-4, True), (1, True), (15, True), (16, False), (60 * 24, False)])
-def test_a_lease_of_a_holder_whose_clock_is_off_holds_as_long_as_it_makes_sense(
-    lab: Lab, ahead: int, held_back: bool
-) -> None:
-    """A holder behind by less than the lease, or ahead by a quarter of an hour, is believed."""
-    now = datetime(2026, 11, 21, 12, tzinfo=UTC)
-    given: dict[str, Any] = {"records": lab.records, "stack": "ci"}
-    off = lambda: now + timedelta(minutes=ahead)  # noqa: E731
-    Lease(kind=LeaseKind.UP, holder="off", time=UP_TIME, clock=off, **given).take()
-    right = Lease(kind=LeaseKind.CONTROLLER, holder="right", time=SWEEP_TIME, clock=lambda: now, **given)
-    if held_back:
-        with pytest.raises(LeaseTakenError):
-            right.take()
-    else:
-        right.take()
-
-
 def test_a_sweep_that_loses_its_lease_does_no_more_and_remembers_what_it_did(lab: Lab) -> None:
     lab.cloud.control.preempt(lab.path(VMS[0]))
     lab.cloud.control.remove_node(lab.path(VMS[1]))
@@ -156,21 +113,3 @@ def test_a_renewal_that_takes_longer_than_the_lease_lasts_lets_nothing_be_done(l
     swept = replace(lab.sweeper(), records=records, actor=actor, clock=lambda: now[0]).sweep()
     assert {each.text for each in swept.outcomes} == {"the lease was lost: renewing it took longer than it lasts"}
     assert VMS[0] not in lab.nodes()
-
-
-def test_a_lease_that_a_long_look_used_up_is_renewed_before_anything_is_done(lab: Lab) -> None:
-    lab.cloud.control.remove_node(lab.path(VMS[0]))
-    now, left = [CloudClock(lab.cloud.control)()], []
-    sweeper = lab.sweeper()
-
-    class Late(Actor):
-        def do(self, action: Action) -> ActionOutcome:
-            left.append(datetime.fromisoformat(lab.record(bucket_names.lease_object("ci"))["until"]) - now[0])
-            return super().do(action)
-
-    def actor(desired: Desired) -> Actor:
-        now[0] += SWEEP_TIME - timedelta(seconds=10)
-        return Late(google=lab.google, records=lab.records, github=lab.api, desired=desired)
-
-    replace(sweeper, actor=actor, clock=lambda: now[0]).sweep()
-    assert left == [SWEEP_TIME] * 4, "one VM is made, and three are told what they run"

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from googleapiclient.http import MediaInMemoryUpload
 
-from infra.fleet.controller.act import Actor
-from infra.fleet.controller.actions import Create
-from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.events import Result
-from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.controller.observe import DEADLINE
 from infra.fleet.controller.sweep import SweepError
 from infra.fleet.controller.vm_records import order, restart
-from infra.fleet.google import Api, GoogleError, clients, execute
 from infra.fleet.operator_requests import DrainRequest, with_drains
 from infra.fleet.place import FleetPlace
 from infra.model import bucket_names
 from infra.model.clock import machine_clock
 from infra.model.stood import read_day
-from tests.fleet.declared_records import end_up
 from tests.fleet.touched import touched
 
 if TYPE_CHECKING:
     pass
-from tests.fleet.controller.swept_lab import REPOSITORY, VMS, ZONE, Lab, did, plain_manifest
+from tests.fleet.controller.swept_lab import VMS, ZONE, Lab, did, plain_manifest
 
 
 def test_a_fleet_that_is_as_declared_is_left_alone(lab: Lab) -> None:
@@ -74,16 +61,6 @@ def test_each_sweep_writes_down_which_vms_of_pools_stand(lab: Lab) -> None:
     assert stood() == [(VMS[0], False), (VMS[0], True), (VMS[1], True), (VMS[2], True)], "it was made again"
 
 
-def test_a_record_of_what_stood_that_cannot_be_written_holds_no_sweep(lab: Lab) -> None:
-    now = datetime.fromtimestamp(lab.cloud.control.clock()["seconds"], UTC)
-    lab.records.update(bucket_names.stood_day_object("ci", now.date()), lambda _: {"version": 99})
-    lab.cloud.control.preempt(VMS[0])
-    assert {each.result for each in lab.sweeper().sweep().outcomes} == {Result.DONE}
-    assert lab.records.body(bucket_names.stood_day_object("ci", now.date())) == {"version": 99}, (
-        "people look at it first"
-    )
-
-
 def test_what_is_absent_is_made_and_what_has_no_owner_goes_after_the_grace_time(lab: Lab) -> None:
     lab.cloud.control.remove_node(lab.path(VMS[1]))
     lab.add_node(f"tpu-ci-{ZONE}-9")
@@ -99,91 +76,6 @@ def test_what_is_absent_is_made_and_what_has_no_owner_goes_after_the_grace_time(
     assert lab.nodes() == dict.fromkeys([*VMS, "somebodys"], "READY")
     assert ghost not in lab.runners()
     assert foreign in lab.runners()
-
-
-def test_github_in_an_outage_is_unknown_and_nothing_is_deleted(lab: Lab) -> None:
-    lab.add_node(f"tpu-ci-{ZONE}-9")
-    lab.sweep()
-
-    def no_token(scope: str) -> str:
-        raise GitHubError(f"{scope}: 502")
-
-    swept = lab.sweep(30, github=RunnerApi(api=lab.github.api, token=no_token))
-    assert not swept.observed.github.known
-    assert "delete" not in {action for action, _, _ in did(swept)}
-    assert f"tpu-ci-{ZONE}-9" in lab.nodes()
-
-
-def test_a_job_that_began_since_the_look_keeps_its_vm(lab: Lab) -> None:
-    vm = f"tpu-ci-{ZONE}-9"
-    lab.add_node(vm)
-    lab.sweep()
-    sweeper, began = lab.sweeper(), []
-
-    def actor(desired: Desired) -> Actor:
-        began.append(lab.add_runner(vm, busy=True))
-        return sweeper.actor(desired)
-
-    lab.cloud.control.advance(660)
-    late = replace(sweeper, actor=actor).sweep()
-    assert ("delete", vm, "changed") in did(late)
-    assert vm in lab.nodes()
-
-
-def test_a_source_that_is_too_slow_is_unknown_and_holds_up_no_other(lab: Lab) -> None:
-    lab.cloud.control.preempt(lab.path(VMS[0]))
-    over = threading.Event()
-
-    def slow(_: str) -> str:
-        over.wait(60)
-        return "of-the-controller"
-
-    times = iter([0.0, 0.0, 100.0])  # the look begins, its zone is waited for, GitHub is
-    sweeper = lab.sweeper(github=RunnerApi(api=lab.github.api, token=slow))
-    late = replace(sweeper, observer=replace(sweeper.observer, clock=lambda: next(times, 0.0)))
-    swept = late.sweep()
-    over.set()
-    assert swept.observed.github.reason == f"repos/{REPOSITORY}: no answer within {DEADLINE:g} s"
-    assert {str(name) for name, source in swept.observed.sources.items() if not source.known} == {"github"}
-    assert ("recreate", VMS[0], "done") in did(swept)
-
-
-@pytest.mark.parametrize("change", ["another of its name", "alive again", "somebody's now"])
-def test_what_is_to_be_deleted_and_is_another_by_then_is_left_alone(lab: Lab, change: str) -> None:
-    """Lists lag: what is seen when the sweep looks may be over when it acts."""
-    orphan = f"tpu-ci-{ZONE}-9"
-    lab.add_node(orphan)
-    lab.sweep()
-    sweeper = lab.sweeper()
-
-    def actor(desired: Desired) -> Actor:
-        if change == "alive again":
-            lab.cloud.control.preempt(lab.path(orphan))
-        else:
-            lab.cloud.control.remove_node(lab.path(orphan))
-            lab.cloud.control.advance(1)
-            lab.add_node(orphan, **({"owner": "ada"} if change == "somebody's now" else {}))
-        return sweeper.actor(desired)
-
-    lab.cloud.control.advance(660)
-    swept = replace(sweeper, actor=actor).sweep()
-    assert ("delete", orphan, "changed") in did(swept)
-    assert orphan in lab.nodes()
-
-
-def test_a_vm_whose_labels_changed_since_the_look_is_left_alone(lab: Lab) -> None:
-    """A run's VM got more time, or somebody made an orphan his own."""
-    lab.add_node("run-1", **{"tidepool-run": "77-1", "tidepool-expires": "1"})
-    sweeper = lab.sweeper()
-
-    def actor(desired: Desired) -> Actor:
-        nodes = lab.google.api(Api.TPU).projects().locations().nodes()
-        body = {"labels": {"tidepool-run": "77-1", "tidepool-expires": "99999999999"}}
-        execute(nodes.patch(name=lab.path("run-1"), updateMask="labels", body=body), "giving it more time")
-        return sweeper.actor(desired)
-
-    assert ("delete", "run-1", "changed") in did(replace(sweeper, actor=actor).sweep())
-    assert "run-1" in lab.nodes()
 
 
 @pytest.mark.parametrize("ahead", [-61, 0, 61])
@@ -203,71 +95,6 @@ def test_a_vm_of_a_run_goes_by_the_services_clock_whatever_the_machine_believes(
     swept = place.sweeper("ci", lab.google).sweep()
     assert (("delete", "run-1", "done") in did(swept)) is goes
     assert abs(swept.at - present) < timedelta(minutes=1)
-
-
-def test_a_vm_is_not_made_a_second_time_where_a_list_leaves_it_out(lab: Lab) -> None:
-    """Its zone's list lacks it; at one of its slot's other places it stands."""
-    away = {**lab.record(bucket_names.manifest_object("ci"))["slots"][0], "zone": "us-central1-a", "capacity": "spot"}
-    slots = lab.record(bucket_names.manifest_object("ci"))["slots"]
-    slots[0]["fallbacks"] = [away]
-    lab.records.update(bucket_names.manifest_object("ci"), lambda body: {**(body or {}), "slots": slots})
-    desired, *_ = lab.sweeper()._desired()
-    elsewhere = f"projects/{lab.config.project}/locations/us-central1-a/nodes/{VMS[0]}"
-    lab.cloud.control.remove_node(lab.path(VMS[0]))
-    lab.cloud.control.add_node(elsewhere, {"acceleratorType": "v5litepod-4", "runtimeVersion": "v2-alpha-tpuv5-lite"})
-    action = Create(slot=VMS[0], place=desired.slots[0].home, rule="slot-absent", reason="")
-    outcome = lab.sweeper().actor(desired).do(action)
-    assert (outcome.result, outcome.text) == (Result.CHANGED, "it stands in us-central1-a")
-    assert VMS[0] in lab.nodes()
-
-
-FALLBACK = "us-central1-a"
-
-
-def with_fallbacks(lab: Lab, of: int = len(VMS)) -> None:
-    """The first VMs of the pool may stand in another zone too."""
-    slots = lab.record(bucket_names.manifest_object("ci"))["slots"]
-    for slot in slots[:of]:
-        slot["fallbacks"] = [{**slot, "zone": FALLBACK, "capacity": "spot"}]
-    lab.records.update(bucket_names.manifest_object("ci"), lambda body: {**(body or {}), "slots": slots})
-    end_up(lab.records, "ci")
-
-
-def test_a_dark_fallback_zone_keeps_nothing_from_being_made_at_home(lab: Lab) -> None:
-    with_fallbacks(lab)
-    lab.sweep()
-    for vm in VMS[:2]:
-        lab.cloud.control.remove_node(lab.path(vm))
-    lab.sweep()
-    lab.cloud.control.fail("error", code=503, zone=FALLBACK)
-    assert did(lab.sweep()) == [("create", vm, "done") for vm in VMS[:2]] + [("report", f"zone {FALLBACK}", "done")]
-
-
-def test_a_fallback_zone_that_goes_dark_while_a_sweep_acts_holds_up_only_what_may_be_there(lab: Lab) -> None:
-    """The zone was listed, so what stands in it is asked once more; only its own silence is told of it."""
-    with_fallbacks(lab, of=1)
-    lab.sweep()
-    lab.cloud.control.remove_node(lab.path(VMS[0]))
-    lab.sweep()
-    lab.cloud.control.preempt(lab.path(VMS[2]))
-    lab.cloud.control.fail("error", code=503, zone=FALLBACK, method="tpu.projects.locations.nodes.get")
-    with clients(lab.config.project, lab.cloud.url, hurried=True) as google:
-        actor = partial(Actor, google=google, records=lab.records, github=lab.api)
-        sweeper = replace(lab.sweeper(), actor=lambda desired: actor(desired=desired))
-        lab.cloud.control.advance(120)
-        swept = sweeper.sweep()
-    assert did(swept) == [("recreate", VMS[2], "done"), ("create", VMS[0], "failed")]
-
-
-def test_a_memory_that_was_lost_while_a_fallback_zone_is_dark_makes_no_second_vm(lab: Lab) -> None:
-    with_fallbacks(lab)
-    elsewhere = lab.path(VMS[0]).replace(ZONE, FALLBACK)
-    lab.cloud.control.remove_node(lab.path(VMS[0]))
-    node = {"acceleratorType": "v5litepod-4", "runtimeVersion": "v2-alpha-tpuv5-lite"}
-    lab.cloud.control.add_node(elsewhere, node)
-    lab.cloud.control.fail("error", code=503, zone=FALLBACK)
-    for _ in range(3):
-        assert ("create", VMS[0]) not in [each[:2] for each in did(lab.sweep())]
 
 
 def test_a_stockout_of_the_operation_starts_a_wait_and_people_see_until_when(lab: Lab) -> None:
@@ -362,18 +189,6 @@ def test_old_orders_of_a_name_keep_no_vm_from_jobs_for_ever(lab: Lab) -> None:
     assert [(each["drain"], each["bundle"]) for each in orders] == [(False, "ab" * 32), (True, "ab" * 32)]
 
 
-def test_orders_and_the_last_sweep_are_records_that_others_read(lab: Lab) -> None:
-    lab.sweep()
-    assert lab.record(bucket_names.orders_object(VMS[0])) == {
-        "version": 1,
-        "image": "none",
-        "bundle": "ab" * 32,
-        "restart": 0,
-        "drain": False,
-    }
-    assert lab.record(bucket_names.sweep_object("ci"))["pools"]["tpu-ci"]["online"] == 3
-
-
 @pytest.mark.parametrize("change", [{"version": 2}, {"project": "another-lab"}, {"stack": "nightly"}, {"slots": None}])
 def test_a_manifest_that_is_not_to_be_acted_on_stops_the_sweep_before_anything_is_done(
     lab: Lab, change: dict[str, Any]
@@ -384,27 +199,3 @@ def test_a_manifest_that_is_not_to_be_acted_on_stops_the_sweep_before_anything_i
         lab.sweep()
     assert lab.nodes()[VMS[0]] == "PREEMPTED"
     assert lab.records.read(bucket_names.memory_object("ci")) is None
-
-
-def test_a_truncated_manifest_stops_the_sweep(lab: Lab) -> None:
-    media = {"bucket": lab.config.bucket.name, "name": bucket_names.manifest_object("ci")}
-    lab.cloud.control.preempt(lab.path(VMS[0]))
-    whole = json.dumps(lab.record(media["name"])).encode()
-    body = MediaInMemoryUpload(whole[: len(whole) // 2], mimetype="application/json")
-    execute(lab.google.api(Api.STORAGE).objects().insert(**media, media_body=body), "cutting it")
-    with pytest.raises(GoogleError, match="it is not JSON"):
-        lab.sweep()
-    assert lab.nodes()[VMS[0]] == "PREEMPTED"
-
-
-def test_a_sweep_whose_memory_somebody_else_wrote_stops_and_writes_nothing(lab: Lab) -> None:
-    lab.sweep()
-    sweeper = lab.sweeper()
-
-    def actor(desired: Desired) -> Actor:
-        lab.records.update(bucket_names.memory_object("ci"), lambda body: {**(body or {}), "sweeps": 77})
-        return sweeper.actor(desired)
-
-    with pytest.raises(SweepError, match="another sweep wrote the memory"):
-        replace(sweeper, actor=actor).sweep()
-    assert lab.record(bucket_names.memory_object("ci"))["sweeps"] == 77

@@ -113,7 +113,7 @@ def _strikes(life: Life, fault: Fault, kind: str) -> None:
 
 def _lost(life: Life, fault: Fault) -> None:
     vm = life.slot(fault)
-    if life.world.lose_registration(vm):
+    if life.world.github.forget(vm):
         life.world.tell(f"{vm} loses its registration")
 
 

@@ -74,8 +74,7 @@ class Life:
     """world: what lives. skew: by how many seconds the controller's clock is ahead, until `skew_until`. dated: whether
         answers of Google's services tell it the time meanwhile.
 
-    next_process, next_duet: what befalls the next sweep. back_after: seconds from the end of the last fault until the
-        fleet was as declared. hurry: by what a sweep sleeps longer than it asks for.
+    next_process, next_duet: what befalls the next sweep. hurry: by what a sweep sleeps longer than it asks for.
     """
 
     world: World
@@ -86,7 +85,6 @@ class Life:
     dated: bool = False
     sweeps: int = 0
     swept: Swept | None = None
-    back_after: float = 0.0
     hurry: float = 5.0
 
     def sweep(self, process: Process, skew: float) -> Swept | None:
@@ -238,7 +236,6 @@ def _live(life: Life, faults: Sequence[Fault]) -> None:
             continue
         missing = world.promises.missing()
         if not missing and world.now >= last:
-            life.back_after = world.now - last
             return
         if world.now > last + BOUND:
             raise BrokenPromiseError(f"{BOUND / 3600:.0f} h after the last fault: {'; '.join(missing)}")

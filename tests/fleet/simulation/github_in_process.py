@@ -95,7 +95,6 @@ class GitHubInProcess:
         if self._world.image_of(vm).rpartition("@")[2] in self._world.bad:
             raise ControlError("the runner of this image ends at once")
         found.connected = True
-        self._world.serves(vm)
 
     def disconnect(self, jit: str) -> None:
         found = self._of(jit)

@@ -1,6 +1,6 @@
 """A fleet's world in virtual time: TPU VMs with guests, a bucket, GitHub, the broker.
 
-Owns time, the bucket, what does not answer, and what is measured. The broker's decisions and records are the real ones;
+Owns time, the bucket, and what does not answer. The broker's decisions and records are the real ones;
 only transport and signatures are left out. Every draw is by what it is for and not by its turn, so that a life without
 one fault is else the same.
 """
@@ -43,7 +43,7 @@ class World:
     down: until when what does not answer. struck: what befalls the next guest of a slot. clocks: by how many seconds
         those of VMs are ahead. clocks_agree: whether those of controllers do.
     bad: images, whose runner ends at once, and bundles, which do not start.
-    outages: seconds from each loss of a serving VM until its slot served again. refusals: lines of the broker.
+    refusals: lines of the broker.
     """
 
     def __init__(self, seed: int, manifest: Mapping[str, Any]) -> None:
@@ -58,7 +58,6 @@ class World:
         self.clocks: dict[str, float] = {}
         self.clocks_agree = True
         self.bad: set[str] = set()
-        self.outages: list[float] = []
         self.refusals: list[dict[str, Any]] = []
         self.log: list[str] = []
         self._seed = seed
@@ -66,7 +65,6 @@ class World:
         self._numbers = 0
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._parsed: dict[str, tuple[bytes, dict[str, Any] | None]] = {}
-        self._lost: dict[str, float] = {}
         self.promises = Promises(self)
         self.tpus = SimulatedTpus(self)
         self.github = GitHubInProcess(self)
@@ -230,19 +228,8 @@ class World:
             email=slot["service_account"], fingerprint=fingerprint, issued=now, expires=expires, instance=machine
         )
 
-    # What is measured
-
-    def serves(self, vm: str) -> None:
-        if vm in self._lost:
-            self.outages.append(self.now - self._lost.pop(vm))
-
     def loses(self, vm: str) -> None:
-        if vm in self.github.online():
-            self._lost.setdefault(vm, self.now)
-
-    def lose_registration(self, vm: str) -> bool:
-        self.loses(vm)
-        return self.github.forget(vm)
+        """A VM serves no more; for worlds that measure it."""
 
 
 def _parsed(content: bytes) -> dict[str, Any] | None:

@@ -10,29 +10,22 @@ from unittest.mock import patch
 
 import pytest
 
-from infra.fleet import operator_requests
 from infra.fleet.controller import decide, judge, limits, notice, sorting
-from infra.fleet.controller.absence import Absence
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Create, Recreate
 from infra.fleet.controller.desired import SlotPlace
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.lease import Lease
-from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import RunnerSeen
 from infra.fleet.controller.outcomes import ActionOutcome
 from infra.fleet.controller.placing import Room
 from infra.fleet.controller.rules import rule
-from infra.fleet.controller.vm_records import order
-from infra.fleet.records import Newest, Records
-from infra.model import bucket_names
 from infra.model.run_labels import RunVm
 from tests.fleet.simulation import fleet_life
-from tests.fleet.simulation.fleet_faults import RECORDS, Fault
-from tests.fleet.simulation.fleet_life import grow_up, in_process, live, newborn
-from tests.fleet.simulation.github_in_process import SERVED, ByKeeper
-from tests.fleet.simulation.google_in_process import GoogleInProcess, Process
-from tests.fleet.simulation.promises import FOREIGN, STRANGER, BrokenPromiseError
+from tests.fleet.simulation.fleet_faults import Fault
+from tests.fleet.simulation.fleet_life import live
+from tests.fleet.simulation.github_in_process import ByKeeper
+from tests.fleet.simulation.promises import BrokenPromiseError
 from tests.fleet.simulation.shortest_life import lives_well
 
 HEARD: Final = ByKeeper._runners
@@ -86,20 +79,8 @@ def takes_any_lease() -> Sabotage:
     return patch.object(Lease, "_taken", taken)
 
 
-def believes_only_what_stands(records: Records, stack: str) -> Newest[operator_requests.OperatorRequests]:
-    found = operator_requests.read_requests(records.body(bucket_names.requests_object(stack)) or {})
-    return Newest(value=found)
-
-
 def at(hours: float, kind: str, slot: int, *, minutes: float = 0, roll: float = 0.5) -> Fault:
     return Fault(hours * 3600, kind, slot, minutes, roll)
-
-
-def damaged(record: Callable[[str], str], how: int) -> Fault:
-    """A record that becomes unreadable, in a way of several, with VMs lost besides."""
-    which = next(turn for turn, each in enumerate(RECORDS) if each("ci", "vm") == record("ci"))
-    roll = next(roll / 1e6 for roll in range(10**6) if roll // 1000 % len(RECORDS) == which and roll % 5 == how)
-    return at(1, "unreadable-record", 2, roll=roll)
 
 
 FAR: Final = at(4, "good-version", 0)
@@ -122,11 +103,6 @@ BREACHES: Final = {
         [looks_nowhere_else],
         "tpu-ci-us-west4-a-0 has VMs in us-central1-a, us-west4-a",
         [at(1, "stockout", 2, minutes=90), at(3, "empty-list", 2, minutes=20, roll=AWAY)],
-    ),
-    "two VMs of a slot, one in a silent zone": Breach(
-        [lambda: patch.object(Absence, "_is_surely_without", lambda *_: True)],
-        "tpu-ci-us-west4-a-0 has VMs in us-west4-a, us-central1-a",
-        [at(1, "zone-outage", 2, minutes=60)],
     ),
     "chips of a quota": Breach(
         [lambda: patch.object(Room, "refusal", lambda *_: "")], "20 chips of .* which has 16", [at(1, "displaced", 2)]
@@ -155,11 +131,6 @@ BREACHES: Final = {
     "VMs of runs": Breach(
         [lambda: patch.object(RunVm, "has_expired", lambda *_: True)], "is not ours, and was deleted", [at(1, "run", 0)]
     ),
-    "VMs of runs, where a clock is fast": Breach(
-        [lambda: patch.object(fleet_life, "has_heard", lambda _: False)],
-        "is not ours, and was deleted",
-        [at(1, "clock-off", 0, minutes=60)],
-    ),
     "one at a time": Breach(
         [takes_any_lease],
         "two controllers act at the same time",
@@ -169,22 +140,6 @@ BREACHES: Final = {
         [lambda: patch.object(decide, "intended", lambda memory, *_: memory)],
         "tpu-ci-us-west4-a-0 is made, and nobody would remember",
         [at(1, "preempt", 2)],
-    ),
-    "jobs of VMs of which memory says nothing": Breach(
-        [
-            lambda: patch.object(Observer, "_registered", lambda *_: None),
-            lambda: patch.object(judge.Judge, "_may_be_elsewhere", lambda *_: False),
-        ],
-        "was stopped in the middle of a job",
-        [at(1, "memory-lost", 2, minutes=180)],
-    ),
-    "healing without operator requests": Breach(
-        [
-            lambda: patch.object(operator_requests, "newest", believes_only_what_stands),
-            lambda: patch.object(fleet_life, "BOUND", 3600.0),
-        ],
-        "1 h after the last fault: .* does not serve",
-        [damaged(bucket_names.requests_object, 0)],
     ),
     "the region of an image": Breach(
         [lambda: patch.object(judge.Judge, "zone", lambda _, slot: slot.home.zone)],
@@ -207,28 +162,6 @@ def test_a_controller_that_lacks_what_keeps_a_promise_breaks_it(what: str) -> No
             lacking.enter_context(lack())
         with pytest.raises(BrokenPromiseError, match=breach.told):
             live(0, breach.faults)
-
-
-@pytest.mark.parametrize("what", [what for what, breach in BREACHES.items() if breach.faults not in ((), [FAR])])
-def test_the_whole_controller_keeps_it(what: str) -> None:
-    live(0, BREACHES[what].faults)
-
-
-def test_orders_to_strangers_and_removals_of_runners_that_are_foreign_or_online_are_told() -> None:
-    """Controller and broker both stand before these, so that no single lack brings them about."""
-    life = newborn(0)
-    with in_process():
-        grow_up(life)
-    world, shown = life.world, life.world.github.runners(SERVED, deadline=0)
-    (foreign,) = (runner for runner in shown if runner.name == FOREIGN)
-    online = next(runner for runner in shown if runner.online)
-    with pytest.raises(BrokenPromiseError, match="is not ours, and was removed"):
-        world.github.remove(SERVED, foreign, deadline=0)
-    with pytest.raises(BrokenPromiseError, match="was removed while it was online"):
-        world.github.remove(SERVED, online, deadline=0)
-    records = Records(google=GoogleInProcess(world, Process()), bucket="fleet")  # ty: ignore[invalid-argument-type]
-    with pytest.raises(BrokenPromiseError, match="is not ours, and was given orders"):
-        order(records, STRANGER, drain=True)
 
 
 def test_the_timeline_of_a_broken_promise_has_the_one_fault_that_matters() -> None:

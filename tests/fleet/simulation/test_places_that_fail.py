@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+
+import pytest
 
 from tests.fleet.simulation.fleet_life import EVERY, Life, grow_up, in_process, newborn
+from tests.fleet.simulation.simulated_tpus import SimulatedTpus
 
 HOME, AWAY = "us-west4-a", "us-central1-a"
 HOUR = 3600.0
@@ -35,32 +39,28 @@ def zones_of_slots(life: Life) -> Counter[str]:
     return Counter(node.zone for node in life.world.tpus.nodes.values() if node.name in slots)
 
 
-def test_creates_that_are_taken_and_come_to_nothing_lead_to_the_fallback() -> None:
+@pytest.mark.parametrize(
+    ("fails", "count", "told"),
+    [
+        (lambda tpus: tpus.ghosts.update({HOME: float("inf")}), 12, 10),
+        (lambda tpus: tpus.mute.add(HOME), 10, 6),
+    ],
+    ids=["creates come to nothing", "VMs never register"],
+)
+def test_a_place_that_fails_without_an_error_leads_to_the_fallback(
+    fails: Callable[[SimulatedTpus], None], count: int, told: int
+) -> None:
     life = newborn(0)
     with in_process():
         grow_up(life)
         life.world.tpus.created.clear()
-        life.world.tpus.ghosts[HOME] = life.world.now + 12 * HOUR
+        fails(life.world.tpus)
         lost = lose(life, HOME)
-        found = hours(life, 12)
+        found = hours(life, count)
         assert not life.world.promises.missing()
     assert zones_of_slots(life)[AWAY] >= lost
     assert Counter(life.world.tpus.created)[HOME] <= 3 * lost, "after three in a row the fallback is taken"
-    assert found["create-fruitless"] > 10 * HOUR / EVERY
-
-
-def test_a_zone_whose_vms_never_register_leads_to_the_fallback() -> None:
-    life = newborn(0)
-    with in_process():
-        grow_up(life)
-        life.world.tpus.created.clear()
-        life.world.tpus.mute.add(HOME)
-        lost = lose(life, HOME)
-        found = hours(life, 10)
-        assert not life.world.promises.missing()
-    assert zones_of_slots(life)[AWAY] >= lost
-    assert Counter(life.world.tpus.created)[HOME] <= 3 * lost, "after three in a row the fallback is taken"
-    assert found["create-fruitless"] > 6 * HOUR / EVERY
+    assert found["create-fruitless"] > told * HOUR / EVERY
 
 
 def test_vms_that_are_stuck_for_days_lead_to_the_fallback_and_are_found_until_they_are_gone() -> None:
