@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import pytest
-
 from infra.fleet.controller.actions import Drain, RemoveRunner, verb
 from infra.fleet.controller.desired import ControllerSettings
-from infra.fleet.controller.observed import unknown
 from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.versions import PoolVersion
 from infra.model.schema import Freeze
@@ -19,9 +16,7 @@ from tests.fleet.controller.given_fleet import (
     minutes,
     node,
     nodes,
-    quota,
     seen,
-    served,
     sweeps,
 )
 
@@ -41,21 +36,6 @@ def test_what_a_freeze_window_holds_says_until_when_and_stands_where_that_is_far
     assert decisions[-1].at_rest
 
 
-def test_windows_that_follow_each_other_are_over_when_the_last_is() -> None:
-    desired = fleet(3, freezes=(window("2026-11-21"), window("2026-11-30")))
-    orphan = node("tpu-ci-us-west4-a-9")
-    (held,) = sweeps(desired, seen(desired, nodes=(*nodes(desired), orphan)), 8)[-1].held
-    assert held.until == datetime(2026, 12, 1, tzinfo=UTC)
-
-
-def test_a_window_that_is_over_within_the_hour_is_waited_for() -> None:
-    desired = fleet(3, freezes=(window("2026-11-21T13:00"),))
-    orphan = node("tpu-ci-us-west4-a-9")
-    decision = sweeps(desired, seen(desired, nodes=(*nodes(desired), orphan)), 8)[-1]
-    assert [held.until for held in decision.held] == [START + minutes(60)]
-    assert not decision.at_rest
-
-
 def test_a_cap_of_replacements_says_when_the_next_may_be() -> None:
     desired = fleet(4, settings=ControllerSettings(replacements=1))
     memory = sweeps(desired, seen(desired, nodes=nodes(desired, s0="FAILED")), 1)[-1].memory
@@ -64,15 +44,6 @@ def test_a_cap_of_replacements_says_when_the_next_may_be() -> None:
     (held,) = decisions[-1].held
     assert held.until == START + minutes(60)
     assert not decisions[-1].at_rest
-
-
-@pytest.mark.parametrize("others", [0, 4])
-def test_a_vm_that_lacks_the_chips_of_others_stands(others: int) -> None:
-    desired = fleet(2, caps=(quota(4 + others, held_elsewhere=others),))
-    there = seen(desired, nodes=nodes(desired, s1=""), runners=served(desired, but=(desired.slots[1].name,)))
-    decision = sweeps(desired, there, 4)[-1]
-    assert [(waiting.subject, waiting.stands) for waiting in decision.waiting] == [(desired.slots[1].name, True)]
-    assert decision.at_rest
 
 
 def test_a_rollout_that_is_paused_stands_once_no_vm_is_waited_for() -> None:
@@ -87,14 +58,6 @@ def test_a_rollout_that_is_paused_stands_once_no_vm_is_waited_for() -> None:
     begun = sweeps(desired, going, 1, memory=memory, start=START + minutes(4))[-1]
     halted = sweeps(desired, paused, 2, memory=begun.memory, start=START + minutes(6))[-1]
     assert not halted.at_rest, "its canary may still fail, and then all go back"
-
-
-def test_a_github_that_is_unknown_for_an_hour_is_waited_for_no_longer() -> None:
-    desired = fleet(2)
-    deaf = seen(desired, github=unknown("401"), runners=())
-    decisions = sweeps(desired, deaf, 33)
-    assert [decision.at_rest for decision in decisions[29:]] == [False, False, True, True]
-    assert {waiting.rule for waiting in decisions[-1].waiting} == {"slot-unheard"}
 
 
 def test_people_read_what_the_table_says() -> None:

@@ -12,8 +12,7 @@ import pytest
 
 from infra.fleet.controller import memory as memories
 from infra.fleet.controller.actions import Assign, Drain
-from infra.fleet.controller.decide import MAX_EVENTS, decide
-from infra.fleet.controller.events import EventKind, FleetEvent, Result, Verb
+from infra.fleet.controller.events import EventKind, FleetEvent, Result
 from infra.fleet.controller.keys import (
     BackoffKey,
     FindingKey,
@@ -25,13 +24,13 @@ from infra.fleet.controller.keys import (
     suspect_key,
 )
 from infra.fleet.controller.memory import EMPTY, SILENT, Backoff, UnreadableMemoryError
-from infra.fleet.controller.observed import KNOWN, RunnerSeen, Trouble, unknown
+from infra.fleet.controller.observed import KNOWN, Trouble, unknown
 from infra.fleet.controller.outcomes import ActionOutcome, intended, learned
 from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.status.timeline import remembered_as
-from infra.fleet.versions import PartKind, PoolVersion, VersionPart
+from infra.fleet.versions import PartKind, VersionPart
 from infra.model.catalogue import CapacityKind
-from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, node, nodes, seen
+from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, seen
 
 
 def test_a_memory_that_an_older_controller_wrote_is_read_by_what_it_names_and_written_as_it_was() -> None:
@@ -141,35 +140,6 @@ def test_a_zone_is_given_up_by_a_word_of_people_and_its_silence(
     assert memory.is_given_up(HOME, sight, START) is given_up
 
 
-def test_keys_of_a_later_controller_are_read_over() -> None:
-    assert memories.read(content({"version": 1, "of_tomorrow": True})) == EMPTY
-
-
-def test_a_flood_of_strange_names_does_not_make_it_grow_without_end() -> None:
-    desired = fleet(2)
-    memory = EMPTY
-    for sweep in range(40):
-        flood = tuple(node(f"strange-{sweep}-{index}", labels={}) for index in range(20))
-        runners = tuple(
-            RunnerSeen(id=1000 * sweep + index, name=f"x-{index}", scope="orgs/a", online=False, busy=False)
-            for index in range(20)
-        )
-        observed = seen(desired, nodes=(*nodes(desired), *flood), runners=runners)
-        memory = decide(desired, observed, memory, START + sweep * SWEEP).memory
-    assert len(memory.events) <= MAX_EVENTS
-    assert len(memory.nodes) <= 2 + 2 * 20
-    assert len(memory.suspects) <= 20
-    assert len(memory.encoded("a")) < 250_000
-
-
-def test_first_orders_of_a_large_fleet_push_no_timeline_out() -> None:
-    desired = fleet(50)
-    targets = {"tpu-ci": PoolVersion(images={"us-west4": "r@sha256:a"})}
-    decision = decide(desired, seen(desired, targets=targets), EMPTY, START)
-    assert sum(isinstance(action, Assign) for action in decision.actions) == 50
-    assert not [event for event in decision.memory.events if event.verb is Verb.ASSIGN]
-
-
 def test_a_doubt_of_what_orders_say_outlives_another_order_and_ends_with_all_of_them_anew() -> None:
     vm, why = fleet(1).slots[0].name, {"rule": "", "reason": ""}
     image = Assign(vm=vm, region="us-west4", image=None, bundle=None, rule="", reason="")
@@ -179,30 +149,3 @@ def test_a_doubt_of_what_orders_say_outlives_another_order_and_ends_with_all_of_
     assert learned(drained, fleet(1), [done], START).vms[vm].unsure == 1
     anew = intended(drained, [replace(image, first=True)], START)
     assert anew.vms[vm].unsure == 1, "whatever was doubted before"
-
-
-def test_pools_and_zones_that_are_gone_are_forgotten_after_a_week() -> None:
-    desired, smaller = fleet(2), fleet(0)
-    targets = {"tpu-ci": PoolVersion(images={"us-west4": "r@sha256:a"})}
-    memory = decide(desired, seen(desired, targets=targets), EMPTY, START).memory
-    empty = seen(desired, nodes=(), runners=())
-    memory = decide(smaller, empty, memory, START + timedelta(days=6)).memory
-    assert HOME in memory.zones
-    assert "tpu-ci" in memory.rollouts
-    memory = decide(smaller, empty, memory, START + timedelta(days=8)).memory
-    assert HOME not in memory.zones
-    assert memory.rollouts == {}
-
-
-def test_a_zone_that_runs_may_no_longer_use_is_watched_for_longer_than_any_vm_of_theirs_may_stand() -> None:
-    desired, elsewhere = fleet(1), "us-central1-b"
-    memory = decide(replace(desired, run_zones=frozenset({elsewhere})), seen(desired), EMPTY, START).memory
-    assert elsewhere in decide(desired, seen(desired), memory, START + timedelta(days=2)).memory.zones
-
-
-def test_a_zone_that_is_no_longer_declared_is_watched_while_a_vm_of_ours_is_in_it() -> None:
-    desired, smaller = fleet(2), fleet(0)
-    memory = decide(desired, seen(desired), EMPTY, START).memory
-    for day in range(1, 20):
-        memory = decide(smaller, seen(desired), memory, START + timedelta(days=day)).memory
-    assert HOME in memory.zones

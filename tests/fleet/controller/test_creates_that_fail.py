@@ -7,17 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from infra.fleet.controller import creates
 from infra.fleet.controller.act import ACTING_SECONDS, Actor
 from infra.fleet.controller.actions import Create
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.events import Result
-from infra.fleet.controller.keys import BackoffKey
-from infra.fleet.controller.memory import EMPTY, LAG, Backoff, Creating, Memory, VmMemory
-from infra.fleet.controller.observed import KNOWN, CreateEnded, Trouble, unknown
+from infra.fleet.controller.memory import EMPTY, Creating, Memory
+from infra.fleet.controller.observed import KNOWN, Trouble, unknown
 from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.controller.rules import fallbacks
 from infra.fleet.controller.tpu_api import MINUTE, trouble_of_answer, trouble_of_operation
@@ -27,14 +23,12 @@ from tests.fleet.controller.given_fleet import (
     AWAY,
     HOME,
     START,
-    SWEEP,
     doing,
     first,
     fleet,
     minutes,
     nodes,
     place,
-    remembered,
     seen,
     served,
     slot,
@@ -67,51 +61,6 @@ def test_a_stockout_is_waited_out_and_after_three_the_fallback_is_taken() -> Non
     assert tried == [HOME, HOME, HOME, AWAY]
 
 
-def tried_where(trouble: Trouble, hours: float) -> list[str]:
-    """Zones in which one absent VM is tried while every create at home fails so, or alternates with stockouts."""
-    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    name = desired.slots[0].name
-    observed = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
-    memory, now, tried = EMPTY, START, []
-    while now < START + timedelta(hours=hours) and AWAY not in tried:
-        decision = decide(desired, observed, memory, now)
-        memory = decision.memory
-        for action in decision.actions:
-            if isinstance(action, Create):
-                tried.append(action.place.zone)
-                answer = Trouble.STOCKOUT if trouble is Trouble.OUTAGE and len(tried) % 3 == 2 else trouble
-                memory = refused(memory, desired, answer, now, name)
-        now += SWEEP
-    return tried
-
-
-def test_a_place_whose_creates_end_in_errors_of_the_service_leads_to_the_fallback_too() -> None:
-    tried = tried_where(Trouble.OUTAGE, 6)
-    assert tried[-1] == AWAY
-    assert tried.count(HOME) >= 3
-
-
-@pytest.mark.parametrize("trouble", [Trouble.QUOTA, Trouble.REFUSED])
-def test_what_people_have_to_mend_leads_to_no_fallback(trouble: Trouble) -> None:
-    assert AWAY not in tried_where(trouble, 12)
-
-
-def test_a_vm_that_may_still_be_made_at_home_goes_to_no_fallback() -> None:
-    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    slot_of_it, key = desired.slots[0], BackoffKey(HOME, "v5litepod-4", CapacityKind.PREEMPTIBLE)
-    down = Backoff(failures=9, trouble=Trouble.OUTAGE, since=START - minutes(90), last=START, until=START + minutes(9))
-    absent = seen(desired, nodes=(), runners=())
-
-    def goes(asked: datetime) -> list[str]:
-        known = VmMemory(seen=START, tried={HOME: asked})
-        memory = replace(EMPTY, vms={slot_of_it.name: known}, backoff={key: down})
-        made = [each for each in first(desired, absent, memory).actions if isinstance(each, Create)]
-        return [each.place.zone for each in made if each.slot == slot_of_it.name]
-
-    assert goes(START - minutes(5)) == [], "a create without an answer may still come to a VM"
-    assert goes(START - minutes(10)) == [AWAY]
-
-
 def test_quota_is_told_once_and_not_hammered() -> None:
     desired = fleet(2)
     name = desired.slots[0].name
@@ -128,49 +77,6 @@ def test_quota_is_told_once_and_not_hammered() -> None:
     (report,) = reports
     assert (report.subject, report.reason) == ("us-west4-a/v5litepod-4/preemptible", "no more capacity")
     assert creates <= 3, "two hours with a wait of one to two"
-
-
-def test_a_create_whose_node_no_list_shows_is_believed_for_ten_minutes() -> None:
-    desired = fleet(2)
-    absent = seen(desired, nodes=nodes(desired, s0=""))
-    memory = remembered(first(desired, absent), desired, START)
-    assert doing(decide(desired, absent, memory, START + LAG - minutes(1))) == []
-    late = decide(desired, absent, memory, START + LAG)
-    assert doing(late) == []
-    (entry,) = late.memory.backoff.values()
-    assert (entry.trouble, entry.failures) == (Trouble.UNSERVED, 1)
-    assert doing(decide(desired, absent, late.memory, entry.until)) == [("Create", desired.slots[0].name)]
-
-
-def test_an_operation_that_failed_ends_its_create_and_begins_a_wait() -> None:
-    desired = fleet(2)
-    absent = seen(desired, nodes=nodes(desired, s0=""))
-    memory = remembered(first(desired, absent), desired, START)
-    ended = CreateEnded(slot=desired.slots[0].name, zone=HOME, trouble=Trouble.STOCKOUT, text="no more capacity")
-    decision = decide(desired, replace(absent, ended=(ended,)), memory, START + minutes(2))
-    assert doing(decision) == []
-    assert decision.memory.creating == {}
-    (waiting,) = [each for each in decision.waiting if each.subject == desired.slots[0].name]
-    assert waiting.until == next(iter(decision.memory.backoff.values())).until
-
-
-SPOT = BackoffKey("us-west4-a", "v5litepod-4", CapacityKind.SPOT)
-
-
-@given(failures=st.integers(1, 10_000), trouble=st.sampled_from(Trouble))
-def test_waits_lie_between_a_sweep_and_their_longest_and_are_drawn_the_same_again(
-    failures: int, trouble: Trouble
-) -> None:
-    wait = creates.wait(SPOT, failures, trouble)
-    assert creates.FLOOR <= wait <= creates.LONGEST[trouble]
-    assert wait == creates.wait(SPOT, failures, trouble)
-
-
-def test_two_zones_do_not_knock_in_step() -> None:
-    waits = {
-        creates.wait(BackoffKey(f"zone-{index}", "v4-8", CapacityKind.SPOT), 5, Trouble.STOCKOUT) for index in range(20)
-    }
-    assert len(waits) == 20
 
 
 @pytest.mark.parametrize(
@@ -209,18 +115,6 @@ def test_a_rate_that_was_exceeded_is_no_quota_of_chips() -> None:
     assert trouble_of_answer(429, RATE) is Trouble.OUTAGE
     assert trouble_of_answer(403, "RATE_LIMIT_EXCEEDED") is Trouble.OUTAGE
     assert trouble_of_answer(429, "Quota limit 'TPUV5sLitepod' has been exceeded") is Trouble.QUOTA
-
-
-def test_after_a_stockout_one_vm_tries_first() -> None:
-    desired = fleet(3)
-    absent = seen(desired, nodes=nodes(desired, s0="", s1=""))
-    memory = first(desired, absent).memory
-    for each in desired.slots[:2]:
-        memory = refused(memory, desired, Trouble.STOCKOUT, START, each.name)
-    (entry,) = memory.backoff.values()
-    assert entry.failures == 1, "what was asked for together failed once"
-    again = decide(desired, absent, memory, entry.until)
-    assert len(doing(again)) == 1
 
 
 def test_nothing_is_made_in_a_fallback_zone_that_cannot_be_asked() -> None:

@@ -13,7 +13,7 @@ from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import ControllerSettings, Desired
 from infra.fleet.controller.memory import EMPTY, Memory
-from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, unknown
+from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, unknown
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import PoolVersion
@@ -296,15 +296,6 @@ def test_a_vm_that_may_be_elsewhere_must_be_missing_from_two_lists() -> None:
     assert [each.rule for each in once.waiting if each.subject == VM] == ["slot-missed"]
     twice = decide(AWAY_FLEET, gone, once.memory, START + minutes(4))
     assert done_to(twice, VM) == [("Create", "slot-absent")]
-
-
-def test_zones_that_are_known_are_healed_while_another_is_not() -> None:
-    elsewhere = slot(0, home=place("us-east1-c"))
-    desired = fleet(slots=(*FLEET.slots, elsewhere))
-    observed = replace(state("PREEMPTED"), zones={HOME: KNOWN, "us-east1-c": unknown("no answer")})
-    decision = decide(desired, observed, EMPTY, START)
-    assert done_to(decision, VM) == [("Recreate", "slot-preempted")]
-    assert done_to(decision, elsewhere.name) == []
 
 
 def test_labels_of_another_stack_make_a_node_none_of_ours() -> None:

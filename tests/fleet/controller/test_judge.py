@@ -155,17 +155,6 @@ def test_where_a_vm_stands_is_where_it_is_made_then_where_it_is_then_its_home() 
     assert judge(sight(s0="", zones={HOME: DARK, AWAY: KNOWN})).zone(ZERO) is None
 
 
-def test_a_vm_that_may_be_made_elsewhere_must_be_missed_by_two_lists_and_one_that_may_not_by_one() -> None:
-    def after_one_list(desired: Desired) -> str:
-        zones = dict.fromkeys(desired.zones, KNOWN)
-        before = judge(seen(desired, zones=zones), desired).memory
-        gone = seen(desired, nodes=nodes(desired, s0=""), zones=zones)
-        return judge(gone, desired, before, START + minutes(2)).slot(desired.slots[0]).rule.id
-
-    assert after_one_list(FLEET) == "slot-missed"
-    assert after_one_list(fleet(2)) == "slot-absent"
-
-
 def test_a_vm_of_a_run_is_told_by_its_run_and_goes_when_its_time_is_over() -> None:
     now = int(START.timestamp())
     for expires, told in {

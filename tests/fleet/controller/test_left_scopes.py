@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -183,18 +182,6 @@ def test_a_runner_that_waits_where_nothing_is_declared_serves_nobody() -> None:
     assert all_doing(busy) == set()
 
 
-def test_a_vm_whose_repository_nobody_knows_is_drained_and_has_the_time_of_a_job() -> None:
-    """As after a memory that was lost: other repositories are asked, and its own may be none of them."""
-    desired = fleet(3)
-    observed = seen(desired, nodes=(*seen(desired).nodes, ORPHAN))
-    decisions = since(desired, observed, EMPTY, 64)
-    done = [(index * 2, what) for index, each in enumerate(decisions) for what, _ in doing(each)]
-    assert done[:2] == [(10, "Drain"), (120, "Delete")]
-    rests = ReportSeen(vm=ORPHAN.name, pool="old", phase=Phase.DRAINING, at=START + minutes(20))
-    quiet = since(desired, replace(observed, reports={ORPHAN.name: rests}), EMPTY, 20)
-    assert ("Delete", ORPHAN.name) in all_doing(quiet)
-
-
 def test_the_last_serving_vm_of_a_pool_that_is_declared_no_more_is_spared_for_a_job(
     both: tuple[Desired, Memory],
 ) -> None:
@@ -249,17 +236,6 @@ def test_fifty_vms_that_go_are_one_list_of_runners_and_each_of_theirs_by_name(la
     done = {vm: actor.do(Delete(node=nodes[vm], rule="orphan-draining", reason="")).result for vm in many}
     assert done == {**dict.fromkeys(many, Result.DONE), many[7]: Result.CHANGED}
     assert github.lists == [f"repos/{REPOSITORY}", OLD]
-
-
-def test_a_sweep_deletes_so_many_vms_and_leaves_the_others_to_the_next() -> None:
-    desired = fleet(120)
-    orphans = tuple(node(f"tpu-ci-{HOME}-{index}") for index in range(200, 240))
-    decision = since(desired, seen(desired, nodes=(*seen(desired).nodes, *orphans)), EMPTY, 7)[-1]
-    assert Counter(what for what, _ in doing(decision)) == {"Delete": 25}
-    held = [each for each in decision.held if isinstance(each.action, Delete)]
-    assert {each.why for each in held} == {"this sweep has done 25 of this kind; the next goes on"}
-    assert len(held) == 15
-    assert not any(each.stands for each in held)
 
 
 def test_a_job_that_began_since_the_list_of_the_batch_keeps_its_vm(lab: Lab) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from concurrent.futures import Future
 from dataclasses import replace
-from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,19 +12,16 @@ import urllib3
 
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.controller.memory import EMPTY, Creating, Memory, VmMemory
+from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
 from infra.fleet.controller.observe import DEADLINE, Observer
-from infra.fleet.controller.observed import KNOWN, RunnerSeen, Trouble
-from infra.fleet.controller.sorting import sort
+from infra.fleet.controller.observed import KNOWN
 from infra.fleet.controller.tpu_api import nodes as list_nodes
 from infra.fleet.controller.vm_records import order, to_be_asked
-from infra.fleet.google import HURRIED_SECONDS, Api, clients, execute
+from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
 from infra.model import bucket_names
-from infra.model.catalogue import CapacityKind
-from infra.model.run_labels import RunVm
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, first, fleet, node, nodes, place, seen, slot
 
 if TYPE_CHECKING:
@@ -57,37 +53,12 @@ def test_sources_that_are_all_late_cost_one_deadline_and_not_one_each() -> None:
     assert waited == [20.0, 0.0, 0.0, 0.0, 0.0, 0.0]
 
 
-def test_a_page_of_five_hundred_vms_has_longer_than_an_answer_that_somebody_waits_for(observer: Observer) -> None:
-    with observer._google() as google:
-        assert (google.connection().timeout or 0) >= 3 * HURRIED_SECONDS
-
-
-class Meeting:
-    """A GitHub of many scopes, none of which answers before all are asked."""
-
-    def __init__(self, scopes: int) -> None:
-        self.scopes, self.barrier = scopes, Barrier(scopes)
-
-    def sources(self, _: object) -> dict[str, tuple[str, ...]]:
-        return {f"repos/lab/{index}": (f"repos/lab/{index}",) for index in range(self.scopes)}
-
-    def runners(self, _: str) -> tuple[RunnerSeen, ...]:
-        self.barrier.wait(timeout=15)
-        return ()
-
-
 @pytest.fixture
 def observer(cloud: TestCloud) -> Observer:
     with clients("a-lab", cloud.url) as google:
         body = {"name": BUCKET, "location": "us"}
         execute(google.api(Api.STORAGE).buckets().insert(project="a-lab", body=body), "making a bucket")
     return Observer(project="a-lab", bucket=BUCKET, endpoint=cloud.url, github=None)
-
-
-def test_however_many_sources_there_are_all_are_asked_at_once(observer: Observer) -> None:
-    crowd: Any = Meeting(24)
-    many = Observer(project="a-lab", bucket=BUCKET, endpoint=observer.endpoint, github=crowd)
-    assert many.observe(fleet(1), EMPTY).github == KNOWN
 
 
 @pytest.mark.parametrize(
@@ -132,34 +103,6 @@ def test_what_an_orphan_says_is_read_and_nobody_elses_who_is_not_declared(observ
             said = {"at": "2026-11-21T08:00:00Z", "phase": "busy", "job": "tests"}
             records.put_once(bucket_names.report_object("old-pool", vm), json.dumps(said).encode(), "application/json")
     assert {vm: report.job for vm, report in observer.observe(fleet(1), EMPTY).reports.items()} == {orphan: "tests"}
-
-
-def test_a_vm_that_a_run_left_is_seen_where_no_slot_may_be_and_goes_when_its_time_is_over(observer: Observer) -> None:
-    elsewhere = "us-central1-b"
-    body = {"acceleratorType": "v6e-1", "runtimeVersion": "v2-alpha-tpuv6e", "labels": RunVm("17", 1).labels()}
-    with clients("a-lab", observer.endpoint) as google:
-        nodes = google.api(Api.TPU).projects().locations().nodes()
-        made = nodes.create(parent=f"projects/a-lab/locations/{elsewhere}", nodeId="nightly-v6e-run-17-1", body=body)
-        execute(made, "making a VM for a run")
-    assert not observer.observe(fleet(1), EMPTY).nodes
-    desired = replace(fleet(1), run_zones=frozenset({elsewhere}))
-    seen = observer.observe(desired, EMPTY)
-    assert [node.name for node in sort(desired, seen).run_vms] == ["nightly-v6e-run-17-1"]
-
-
-def test_a_create_whose_operation_is_over_has_ended(observer: Observer, cloud: TestCloud) -> None:
-    cloud.control.fail("stockout", zone=HOME)
-    name = fleet(1).slots[0].name
-    body = {"acceleratorType": "v5litepod-4", "runtimeVersion": "v2-alpha-tpuv5-lite"}
-    with clients("a-lab", observer.endpoint) as google:
-        made = google.api(Api.TPU).projects().locations().nodes()
-        asked = execute(made.create(parent=f"projects/a-lab/locations/{HOME}", nodeId=name, body=body), "making")
-    making = Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=START, operation=asked["name"])
-    memory = replace(EMPTY, creating={name: making})
-    assert observer.observe(fleet(1), memory).ended == ()
-    cloud.control.advance(3600)
-    seen = observer.observe(fleet(1), memory)
-    assert [(each.slot, each.zone, each.trouble) for each in seen.ended] == [(name, HOME, Trouble.STOCKOUT)]
 
 
 def test_orders_are_read_of_a_few_vms_of_each_pool_of_which_no_rollout_is_remembered(observer: Observer) -> None:
@@ -272,17 +215,3 @@ def test_a_refusal_of_github_says_what_to_do(monkeypatch: pytest.MonkeyPatch, st
     monkeypatch.setattr(urllib3.PoolManager, "request", lambda *_, **__: answer)
     with pytest.raises(GitHubError, match=f"GET repos/a-lab/code/actions/runners: {status}: .*{step}"):
         github.runners("repos/a-lab/code")
-
-
-def test_a_report_that_cannot_be_had_makes_no_other_unknown(observer: Observer, cloud: TestCloud) -> None:
-    heard, mute = (slot.name for slot in fleet(2).slots)
-    with clients("a-lab", cloud.url) as google:
-        records = Records(google=google, bucket=BUCKET)
-        for vm in (heard, mute):
-            stands(cloud, vm, **{"tidepool-pool": "tpu-ci"})
-            body = {"at": "2026-11-20T10:00:00Z", "phase": "idle"}
-            records.update(bucket_names.report_object("tpu-ci", vm), lambda _, body=body: body)
-    cloud.control.fail("error", code=503, method="storage.objects.get", name=f"*{mute}*")
-    seen = observer.observe(fleet(2), EMPTY)
-    assert set(seen.reports) == {heard}
-    assert "503" in seen.reports_source.reason or mute in seen.reports_source.reason

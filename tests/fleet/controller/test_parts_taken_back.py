@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from infra.fleet.controller.rollout import not_tried, undoable
 from infra.fleet.operator_requests import OperatorRequests, Undone
-from infra.fleet.versions import PartKind, Rollout, Stage, VersionPart
-from tests.fleet.controller.given_fleet import START, minutes
+from infra.fleet.versions import PartKind, Stage, VersionPart
+from tests.fleet.controller.given_fleet import START
 from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target
 
 IMAGE_B, BUNDLE_2 = VersionPart(PartKind.IMAGE, "sha256:b"), VersionPart(PartKind.BUNDLE, "2")
@@ -19,17 +18,6 @@ def bundles(pool: Pool) -> str:
 
 def redone(pool: Pool, *undone: Undone) -> OperatorRequests:
     return OperatorRequests(undone={POOL: undone} if undone else {}, redone={POOL: pool.rollout.since})
-
-
-def test_an_image_that_was_undone_stays_away_when_the_next_bundle_comes() -> None:
-    pool = steady(first=target("a", "1"))
-    pool.target = target("b", "1")
-    pool.sweeps(8)
-    pool.requests = taken_back("image sha256:b")
-    pool.sweeps(8)
-    pool.target = target("b", "2")
-    pool.sweeps(10)
-    assert (pool.images, bundles(pool), pool.stage) == ("aaaaaa", "222222", "steady")
 
 
 def test_an_image_that_failed_stays_away_when_the_next_bundle_comes_and_people_are_still_told() -> None:
@@ -44,15 +32,6 @@ def test_an_image_that_failed_stays_away_when_the_next_bundle_comes_and_people_a
     assert finding.reason.startswith("image b was rolled back")
 
 
-def test_a_bundle_that_failed_keeps_no_image_from_its_pool() -> None:
-    pool = steady(first=target("a", "1"))
-    pool.target, pool.bad = target("a", "2"), "2"
-    pool.sweeps(30)
-    pool.target = target("b", "2")
-    pool.sweeps(10)
-    assert (pool.images, bundles(pool)) == ("bbbbbb", "111111")
-
-
 def test_a_canary_that_fails_with_both_new_brings_neither_back_with_the_next_of_the_other() -> None:
     pool = steady(first=target("a", "1"))
     pool.target, pool.bad = target("b", "2"), "b"
@@ -61,17 +40,6 @@ def test_a_canary_that_fails_with_both_new_brings_neither_back_with_the_next_of_
     pool.target = target("b", "3")
     pool.sweeps(10)
     assert (pool.images, bundles(pool)) == ("aaaaaa", "333333")
-
-
-def test_what_failed_is_tried_again_once_another_stood_in_its_place() -> None:
-    pool = steady(first=target("a", "1"))
-    pool.target, pool.bad = target("b", "1"), "b"
-    pool.sweeps(30)
-    pool.target = target("c", "1")
-    pool.sweeps(10)
-    pool.target, pool.bad = target("b", "1"), ""
-    pool.sweeps(10)
-    assert pool.images == "bbbbbb"
 
 
 def test_undo_and_redo_without_a_sweep_between_go_back_and_come_again_behind_a_canary() -> None:
@@ -122,26 +90,3 @@ def test_a_failure_that_an_older_version_remembered_whole_is_read_by_its_parts()
     pool.target = target("b", "2")
     pool.sweeps(8)
     assert (pool.images, bundles(pool)) == ("aaaaaa", "222222")
-
-
-def test_undo_takes_back_what_is_under_way_then_what_came_last_and_what_failed_before_both() -> None:
-    def asked(
-        rollout: Rollout, wanted: str, bundle: str, requests: OperatorRequests | None = None
-    ) -> frozenset[VersionPart]:
-        return undoable(rollout, target(wanted, bundle), requests or OperatorRequests(), POOL)
-
-    pool = steady(first=target("a", "1"))
-    assert asked(pool.rollout, "a", "1") == frozenset(), "nothing stood before"
-    assert asked(pool.rollout, "b", "1") == {IMAGE_B}, "not begun yet"
-    pool.target = target("b", "1")
-    pool.sweeps(8)
-    assert asked(pool.rollout, "b", "1") == {IMAGE_B}, "everywhere"
-    assert asked(pool.rollout, "b", "1", taken_back("image sha256:b")) == frozenset(), "asked already"
-    assert asked(pool.rollout, "b", "2") == {BUNDLE_2}
-    pool.target, pool.bad = target("b", "2"), "2"
-    pool.sweeps(30)
-    assert asked(pool.rollout, "b", "2") == {BUNDLE_2}, "it failed, and people know of it"
-    assert not_tried(pool.rollout, pool.target, OperatorRequests(), POOL) == {BUNDLE_2}
-    again = OperatorRequests(redone={POOL: pool.rollout.since})
-    assert not_tried(pool.rollout, pool.target, again, POOL) == frozenset()
-    assert not_tried(pool.rollout, pool.target, OperatorRequests(redone={POOL: START - minutes(1)}), POOL) == {BUNDLE_2}

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infra.fleet.controller.act import Actor
-from infra.fleet.controller.github import GitHubError, whole_or_failed
-from infra.fleet.controller.keys import NodeKey, SourceKind, SourceName
-from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observe import Observer
+from infra.fleet.controller.github import GitHubError
+from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.observed import KNOWN, Observed, RunnerSeen, unknown
 from infra.fleet.versions import PoolVersion
 from tests.fleet.controller.given_fleet import (
@@ -32,7 +30,7 @@ from tests.fleet.controller.given_fleet import (
 )
 
 if TYPE_CHECKING:
-    from bench.cloud.testing import TestCloud
+    pass
 
 HEARD, SILENT = "repos/a-lab/code", "repos/a-lab/other"
 OTHER = replace(slot(0, pool="other"), serves=("a-lab/other",))
@@ -114,31 +112,6 @@ class Broker:
         return tuple(RunnerSeen(id=1, name="x", scope=scope, online=True, busy=False) for scope in scopes)
 
 
-def looked(cloud: TestCloud, github: Any) -> Observed:
-    return Observer(project="a-lab", bucket="b", endpoint=cloud.url, github=github).observe(FLEET, EMPTY)
-
-
-def test_a_brokers_list_that_fails_is_asked_for_scope_by_scope(cloud: TestCloud) -> None:
-    found = looked(cloud, Broker(SILENT))
-    assert (found.github, found.scope(HEARD)) == (KNOWN, KNOWN)
-    assert found.scope(SILENT).reason == f"{SILENT}: github-refused"
-    assert [each.scope for each in found.runners] == [HEARD]
-    assert SourceName(SourceKind.GITHUB) in found.sources
-    assert not found.sources[SourceName(SourceKind.GITHUB, SILENT)].known
-
-
-def test_where_no_scope_answers_github_is_unknown_and_is_one_source(cloud: TestCloud) -> None:
-    found = looked(cloud, Broker(HEARD, SILENT))
-    assert found.github.reason == "broker: broker: github-refused"
-    assert [name for name in found.sources if name.kind is SourceKind.GITHUB] == [SourceName(SourceKind.GITHUB)]
-
-
-def test_where_all_answer_one_list_is_enough(cloud: TestCloud) -> None:
-    broker = Broker()
-    assert looked(cloud, broker).scopes == {HEARD: KNOWN, SILENT: KNOWN}
-    assert broker.asked == ["broker"]
-
-
 def test_a_delete_waits_for_the_repository_of_its_own_vm_alone() -> None:
     github: Any = Broker(SILENT)
     nothing: Any = None
@@ -149,13 +122,6 @@ def test_a_delete_waits_for_the_repository_of_its_own_vm_alone() -> None:
     with pytest.raises(GitHubError, match="github-refused"):
         actor._has_a_job(node(OTHER.name, labels=labels(pool="other")))
     assert github.asked == ["broker", HEARD, SILENT]
-
-
-def test_runners_that_were_listed_stand_beside_the_scopes_that_failed() -> None:
-    github: Any = Broker(SILENT)
-    runners, failures = whole_or_failed(github, [HEARD, SILENT], ["repos/a-lab/gone"])
-    assert [each.scope for each in runners] == ["repos/a-lab/gone", HEARD]
-    assert failures.keys() == {SILENT}
 
 
 def test_an_outage_of_all_is_none_of_one_once_the_others_answer() -> None:

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from infra.fleet.controller.act import Actor
 from infra.fleet.controller.actions import Action, Create, Recreate, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import ControllerSettings, Desired
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.memory import EMPTY, Memory, read
-from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, Trouble, unknown
+from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, Trouble, unknown
 from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.controller.rules import silence
-from infra.fleet.google import GoogleError
 from infra.fleet.reports import Phase, ReportSeen
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -160,28 +157,6 @@ def test_a_vm_that_speaks_for_itself_is_not_made_twice() -> None:
     assert course.sweep(dark(reports={FIRST: replace(speaks, at=now - minutes(20))})) == [("Create", FIRST)]
 
 
-def test_a_list_that_lags_and_shows_an_older_vm_as_dead_proves_nothing() -> None:
-    """It was made again, and serves; then a list shows the one before once more, and the zone falls silent."""
-    course = after_preemption()
-    anew = [replace(node(FIRST), created="2026-11-21T12:04:10Z")]
-    course.sweep(seen(FLEET, nodes=(*nodes(FLEET, s0=""), *anew)))
-    course.sweep(seen(FLEET, nodes=taken(FIRST)), result=Result.LEFT)
-    assert course.sweeps(dark(), timedelta(days=1)) == []
-
-
-def test_a_zone_that_answers_now_and_then_is_not_silent() -> None:
-    course = after_preemption(result=Result.DEFERRED)
-    left = seen(FLEET, nodes=taken(FIRST), runners=served(FLEET, but=(FIRST,)))
-    for _ in range(8):
-        assert course.sweeps(dark(), minutes(silence().minutes - 4)) == []
-        course.sweep(left, result=Result.LEFT)
-
-
-def test_a_controller_without_memory_proves_nothing() -> None:
-    course = Course()
-    assert course.sweeps(dark(), timedelta(days=1)) == []
-
-
 def test_one_that_was_taken_back_at_its_fallback_is_made_again_there_while_its_home_is_silent() -> None:
     course = after_preemption(result=Result.DEFERRED)
     course.sweeps(dark(), ENOUGH + SWEEP)
@@ -192,89 +167,6 @@ def test_one_that_was_taken_back_at_its_fallback_is_made_again_there_while_its_h
     (again,) = course.did
     assert isinstance(again, Recreate)
     assert (again.place and again.place.zone, again.passed) == (AWAY, {HOME})
-
-
-def test_a_vm_stays_at_its_fallback_for_as_long_as_its_home_is_silent() -> None:
-    course = after_preemption(result=Result.DEFERRED)
-    course.sweeps(dark(), ENOUGH + SWEEP)
-    away = replace(node(FIRST, zone=AWAY), created="2026-11-21T13:00:00Z")
-    course.did.clear()
-    assert course.sweeps(dark(nodes=(away,), runners=(runner(FIRST),)), timedelta(days=2)) == []
-
-
-class Nodes:
-    """The TPU API: by zone what it answers for any VM, and what was made."""
-
-    def __init__(self, **answers: Any) -> None:
-        self.answers, self.asked, self.made = answers, list[str](), list[str]()
-
-    def api(self, _: object) -> Nodes:
-        return self
-
-    projects = locations = nodes = lambda self: self
-
-    def get(self, name: str) -> Any:
-        return self._asking(name.split("/")[3])
-
-    def create(self, parent: str, **_: Any) -> Any:
-        self.made.append(parent.rpartition("/")[2])
-        return SimpleNamespace(execute=lambda **_: {"name": "op"}, uri="", method="POST")
-
-    def _asking(self, zone: str) -> Any:
-        self.asked.append(zone)
-        answer = self.answers[zone.replace("-", "_")]
-
-        def execute(**_: Any) -> Any:
-            if isinstance(answer, int):
-                raise GoogleError("looking", "no answer", status=answer)
-            return answer
-
-        return SimpleNamespace(execute=execute, uri="", method="GET")
-
-
-def acted(course: Course, tpus: Nodes, observed: Observed) -> list[ActionOutcome]:
-    nothing: Any = None
-    google: Any = tpus
-    actor = Actor(google=google, records=nothing, github=None, desired=FLEET, seen=observed, memory=course.memory)
-    return [actor.do(each) for each in course.did]
-
-
-@pytest.mark.parametrize(
-    ("answer", "result"),
-    [
-        (503, Result.DONE),
-        (404, Result.DONE),
-        ({"state": "PREEMPTED"}, Result.DONE),
-        ({"state": "READY"}, Result.CHANGED),
-        ({"state": "CREATING"}, Result.CHANGED),
-    ],
-)
-def test_a_silent_zone_is_asked_by_name_all_the_same_and_only_its_answer_counts(answer: Any, result: Result) -> None:
-    course = after_preemption(result=Result.DEFERRED)
-    course.sweeps(dark(), ENOUGH)
-    course.sweep(dark())
-    tpus = Nodes(us_west4_a=answer)
-    (outcome,) = acted(course, tpus, dark())
-    assert (outcome.result, tpus.asked) == (result, [HOME])
-    assert tpus.made == ([AWAY] if result is Result.DONE else [])
-
-
-def test_a_silent_zone_is_asked_once_and_not_for_each_vm() -> None:
-    course = Course()
-    course.sweep(seen(FLEET))
-    course.sweep(seen(FLEET, nodes=taken(FIRST, SECOND, THIRD), runners=()), result=Result.DEFERRED)
-    course.sweeps(dark(), ENOUGH)
-    course.sweep(dark())
-    tpus = Nodes(us_west4_a=503)
-    assert len(course.places) >= 2
-    assert {each.result for each in acted(course, tpus, dark())} == {Result.DONE}
-    assert tpus.asked == [HOME]
-
-
-def test_a_runner_of_another_vm_is_no_doubt() -> None:
-    course = after_preemption(result=Result.DEFERRED)
-    others: tuple[RunnerSeen, ...] = served(FLEET, but=(FIRST,))
-    assert course.sweeps(dark(runners=others), ENOUGH + 2 * SWEEP) == [("Create", FIRST)]
 
 
 def test_what_the_clocks_of_a_silence_are() -> None:

@@ -10,11 +10,8 @@ import pytest
 from infra.fleet.controller.actions import Create, Recreate
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, unknown
-from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.reports import Phase, ReportSeen
-from infra.model import bucket_names
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -110,11 +107,6 @@ def test_one_without_a_runner_moves_once_it_is_being_deleted() -> None:
     assert after(30, stuck(TRAINING), TRAINING).places == {VM: AWAY}
 
 
-def test_it_counts_for_the_limit_of_its_zone_until_it_is_gone() -> None:
-    desired = replace(FLEET, caps=(quota(12, HOME), quota(4, AWAY)))
-    assert after(30, stuck(desired), desired).places == {VM: AWAY}
-
-
 def test_it_is_a_finding_until_it_is_gone_and_nothing_goes_home_before() -> None:
     course, moved = after(30, stuck()), stuck(beside=(AT_FALLBACK,), runners=served(FLEET))
     done = course.sweeps(moved, minutes(24 * 60))
@@ -134,12 +126,6 @@ def test_a_vm_that_is_lost_at_the_fallback_is_made_there_again_at_once() -> None
     assert again.stuck == (STUCK,)
 
 
-def test_a_vm_that_one_list_of_the_fallback_lacks_is_not_made_at_the_next_one() -> None:
-    desired = fleet(3, fallbacks=(FALLBACK, place("us-east1-c")))
-    course = after(30, stuck(desired, beside=(AT_FALLBACK,), runners=served(desired)), desired)
-    assert course.sweep(stuck(desired)) == []
-
-
 @pytest.mark.parametrize(("busy", "goes"), [(False, [("Drain", VM), ("Delete", VM)]), (True, [("Drain", VM)])])
 def test_one_of_both_goes_where_it_comes_back_to_life_and_never_one_with_a_job(
     busy: bool, goes: list[tuple[str, str]]
@@ -150,21 +136,3 @@ def test_one_of_both_goes_where_it_comes_back_to_life_and_never_one_with_a_job(
     both = stuck(state="READY", beside=(AT_FALLBACK,), runners=alive)
     assert course.sweeps(both, minutes(60))[: len(goes) + 1][: len(goes)] == goes
     assert {kind for kind, _ in course.sweeps(both, minutes(10))} <= {"Delete"}
-
-
-def test_both_take_jobs_again_though_operator_requests_cannot_be_read() -> None:
-    """No person asked for that drain; one that a person asked for stays."""
-    asked = OperatorRequests(drains=(DrainRequest(subject=OTHER, by="ada", since=START, minutes=60),))
-    course = after(60, stuck(state="HIDDEN", beside=(AT_FALLBACK,), runners=served(FLEET), requests=asked))
-    both = stuck(state="READY", beside=(AT_FALLBACK,), runners=served(FLEET), requests=asked)
-    course.sweeps(both, minutes(16))
-    assert [vm for vm, known in course.memory.vms.items() if known.drained] == [VM, OTHER]
-    damaged = {bucket_names.requests_object("ci"): "it is damaged"}
-    course.sweeps(seen(FLEET, requests_source=unknown("damaged"), unreadable=damaged), minutes(10))
-    assert [vm for vm, known in course.memory.vms.items() if known.drained] == [OTHER]
-
-
-def test_a_memory_that_was_lost_begins_its_wait_anew() -> None:
-    course = after(29, stuck())
-    course.memory = EMPTY
-    assert not course.sweep(stuck())

@@ -96,38 +96,11 @@ def test_a_window_is_opened_early_enough_to_serve_when_it_starts() -> None:
     assert NIGHT + timedelta(days=1) in world.served[VM]
 
 
-def test_a_window_that_is_over_is_drained_and_then_gone() -> None:
-    world = World(pool(window())).live(NIGHT + timedelta(hours=2))
-    over = NIGHT + timedelta(hours=1)
-    assert world.did(Drain) == [(VM, over)]
-    assert world.did(Delete) == [(VM, over + SWEEP)], "its runner went as soon as it took no more jobs"
-    assert not world.made
-
-
 def test_no_job_is_killed_when_its_window_is_over() -> None:
     ends = NIGHT + timedelta(hours=2)
     world = World(pool(window()), busy=lambda _, now: NIGHT <= now < ends).live(NIGHT + timedelta(hours=3))
     assert world.did(Drain) == [(VM, NIGHT + timedelta(hours=1))]
     assert world.did(Delete) == [(VM, ends)]
-
-
-def test_a_job_that_outlasts_its_limit_is_told_and_not_killed() -> None:
-    world = World(pool(window()), busy=lambda _, now: now >= NIGHT).live(NIGHT + timedelta(hours=6))
-    assert world.did(Delete) == []
-    assert "window-busy" in {each.rule for each in world.decisions[-1][1].findings}
-
-
-def test_windows_that_follow_one_another_keep_their_vm() -> None:
-    late = window(name="late", start="0 3 * * *")
-    world = World(pool(window(), late)).live(NIGHT + timedelta(hours=3))
-    assert [vm for vm, _ in world.did(Create)] == [VM]
-    assert world.did(Delete)[0][1] >= NIGHT + timedelta(hours=2)
-
-
-def test_windows_that_meet_add_up() -> None:
-    deep = window(name="deep", start="30 2 * * *", duration="30m", adds={HOME: 2})
-    world = World(pool(window(), deep, standing=1)).live(NIGHT + minutes(50))
-    assert sorted(world.made) == [f"tpu-ci-{HOME}-{index}" for index in range(4)]
 
 
 def test_a_window_closes_in_a_freeze_and_though_its_vms_are_most_of_the_fleet() -> None:
@@ -137,14 +110,6 @@ def test_a_window_closes_in_a_freeze_and_though_its_vms_are_most_of_the_fleet() 
     assert list(world.made) == [VM]
     assert not any(said.fuse_blown for _, said in world.decisions)
     assert len({at for vm, at in world.did(Create) if vm != VM}) == 1, "all at once: none of them lives for a day"
-
-
-def test_a_vm_that_is_taken_away_in_its_window_comes_back() -> None:
-    world = World(pool(window())).live(NIGHT + minutes(10))
-    del world.made[VM]
-    world.live(NIGHT + minutes(30))
-    assert VM in world.made
-    assert [vm for vm, _ in world.did(Create)] == [VM, VM]
 
 
 def test_a_day_off_and_the_day_after_the_last_open_nothing() -> None:

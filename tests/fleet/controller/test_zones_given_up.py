@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from infra.fleet.controller.actions import Create, subject
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.observed import KNOWN, unknown
 from infra.fleet.operator_requests import OperatorRequests
 from infra.model.catalogue import CapacityKind
@@ -21,10 +20,7 @@ from tests.fleet.controller.given_fleet import (
     minutes,
     nodes,
     place,
-    remembered,
     seen,
-    served,
-    slot,
     sweeps,
 )
 
@@ -47,58 +43,3 @@ def test_a_zone_that_people_gave_up_leads_to_fallbacks_and_is_used_again_once_th
     back = replace(answers, requests=OperatorRequests())
     again = sweeps(desired, back, 3, memory=memory, start=START + minutes(2))
     assert {each.place.zone for one in again for each in one.actions if isinstance(each, Create)} == {HOME}
-
-
-def test_nothing_is_made_while_nobody_can_say_which_zones_people_gave_up() -> None:
-    desired = fleet(3)
-    observed = seen(desired, nodes=nodes(desired, s0="", s1="PREEMPTED"))
-    assert len(doing(first(desired, observed))) == 2
-    blind = first(desired, replace(observed, requests_source=unknown("503")))
-    assert doing(blind) == []
-    told = {
-        each.subject
-        for each in blind.waiting
-        if "operator requests cannot be read, such as that a zone is given up" in each.reason
-    }
-    assert told == {each.name for each in desired.slots[:2]}
-
-
-def test_a_zone_that_was_given_up_and_answers_but_now_and_then_keeps_its_busy_vms_alone() -> None:
-    desired = fleet(3, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    works = seen(desired, runners=tuple(replace(each, busy=True) for each in served(desired)))
-    works = replace(works, requests=OperatorRequests(lost={HOME: "ada"}))
-    dark = replace(works, nodes=(), zones={HOME: unknown("timeout"), AWAY: KNOWN})
-    memory = first(desired, works).memory
-    for index in range(1, 60):
-        now = START + index * minutes(2)
-        decision = decide(desired, works if index % 4 == 0 else dark, memory, now)
-        assert doing(decision) == []
-        memory = remembered(decision, desired, now)
-
-
-def test_a_zone_that_left_the_manifest_and_was_given_up_is_watched_no_more_after_a_week() -> None:
-    """Its VMs are on no list, so that no list ever says that they are gone."""
-    old = slot(0, pool="old", home=place(AWAY))
-    new = fleet(1)
-    before = replace(new, slots=(*new.slots, old))
-    memory, now = first(before, seen(before)).memory, START
-    dark = seen(new, zones={HOME: KNOWN, AWAY: unknown("no answer")})
-    for hour in range(24):
-        now = START + timedelta(hours=hour)
-        memory = decide(new, dark, memory, now).memory
-    assert NodeKey(AWAY, old.name) in memory.nodes
-    for hour in range(24 * 8):
-        now = START + timedelta(hours=24 + hour)
-        memory = decide(new, replace(dark, requests=OperatorRequests(lost={AWAY: "ada"})), memory, now).memory
-        assert (AWAY in memory.zones) == (hour < 24 * 7 - 1)
-    assert memory.nodes.keys() == {NodeKey(HOME, new.slots[0].name)}
-
-
-def test_slots_of_a_zone_that_was_given_up_wait_where_they_have_no_fallback() -> None:
-    desired = fleet(2)
-    down = seen(
-        desired, nodes=(), runners=(), zones={HOME: unknown("503")}, requests=OperatorRequests(lost={HOME: "ada"})
-    )
-    decision = sweeps(desired, down, 6)[-1]
-    assert doing(decision) == []
-    assert all(f"ada declared {HOME} lost" in each.reason and each.stands for each in decision.waiting)
