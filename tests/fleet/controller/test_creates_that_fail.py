@@ -190,3 +190,15 @@ def test_a_limit_of_requests_a_minute_is_waited_for_as_long_as_the_sweep_has_tim
     creates = [Create(slot=each.name, place=each.home, rule="slot-absent", reason="") for each in fleet(6).slots]
     assert [actor.do(each).result for each in creates] == results
     assert tpus.now == waited
+
+
+def test_after_a_stockout_one_vm_tries_first() -> None:
+    desired = fleet(3)
+    absent = seen(desired, nodes=nodes(desired, s0="", s1=""))
+    memory = first(desired, absent).memory
+    for each in desired.slots[:2]:
+        memory = refused(memory, desired, Trouble.STOCKOUT, START, each.name)
+    (entry,) = memory.backoff.values()
+    assert entry.failures == 1, "what was asked for together failed once"
+    again = decide(desired, absent, memory, entry.until)
+    assert len(doing(again)) == 1

@@ -215,3 +215,17 @@ def test_a_refusal_of_github_says_what_to_do(monkeypatch: pytest.MonkeyPatch, st
     monkeypatch.setattr(urllib3.PoolManager, "request", lambda *_, **__: answer)
     with pytest.raises(GitHubError, match=f"GET repos/a-lab/code/actions/runners: {status}: .*{step}"):
         github.runners("repos/a-lab/code")
+
+
+def test_a_report_that_cannot_be_had_makes_no_other_unknown(observer: Observer, cloud: TestCloud) -> None:
+    heard, mute = (slot.name for slot in fleet(2).slots)
+    with clients("a-lab", cloud.url) as google:
+        records = Records(google=google, bucket=BUCKET)
+        for vm in (heard, mute):
+            stands(cloud, vm, **{"tidepool-pool": "tpu-ci"})
+            body = {"at": "2026-11-20T10:00:00Z", "phase": "idle"}
+            records.update(bucket_names.report_object("tpu-ci", vm), lambda _, body=body: body)
+    cloud.control.fail("error", code=503, method="storage.objects.get", name=f"*{mute}*")
+    seen = observer.observe(fleet(2), EMPTY)
+    assert set(seen.reports) == {heard}
+    assert "503" in seen.reports_source.reason or mute in seen.reports_source.reason

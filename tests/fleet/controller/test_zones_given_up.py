@@ -43,3 +43,13 @@ def test_a_zone_that_people_gave_up_leads_to_fallbacks_and_is_used_again_once_th
     back = replace(answers, requests=OperatorRequests())
     again = sweeps(desired, back, 3, memory=memory, start=START + minutes(2))
     assert {each.place.zone for one in again for each in one.actions if isinstance(each, Create)} == {HOME}
+
+
+def test_slots_of_a_zone_that_was_given_up_wait_where_they_have_no_fallback() -> None:
+    desired = fleet(2)
+    down = seen(
+        desired, nodes=(), runners=(), zones={HOME: unknown("503")}, requests=OperatorRequests(lost={HOME: "ada"})
+    )
+    decision = sweeps(desired, down, 6)[-1]
+    assert doing(decision) == []
+    assert all(f"ada declared {HOME} lost" in each.reason and each.stands for each in decision.waiting)
