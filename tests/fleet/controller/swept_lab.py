@@ -48,21 +48,7 @@ class Lab:
             self.add_runner(vm)
 
     def sweeper(self, github: RunnerApi | None = None) -> Sweeper:
-        api = github or self.api
-        return Sweeper(
-            stack=self.config.stack,
-            records=self.records,
-            observer=Observer(
-                project=self.config.project,
-                bucket=self.config.bucket.name,
-                endpoint=self.cloud.url,
-                github=api,
-            ),
-            actor=lambda desired: Actor(
-                google=self.google, records=self.records, github=api, desired=desired, sleep=lambda _: None
-            ),
-            clock=CloudClock(self.cloud.control),
-        )
+        return sweeper(self.cloud, self.config, self.google, github or self.api)
 
     def sweep(self, minutes: float = 2, **given: Any) -> Swept:
         self.cloud.control.advance(minutes * 60)
@@ -97,6 +83,20 @@ class Lab:
         record = self.records.read(name)
         assert record is not None
         return record.body
+
+
+def sweeper(cloud: TestCloud, config: StackConfig, google: Clients, github: RunnerApi) -> Sweeper:
+    """Of a stack of a local cloud, by its clock."""
+    records, bucket = Records(google=google, bucket=config.bucket.name), config.bucket.name
+    return Sweeper(
+        stack=config.stack,
+        records=records,
+        observer=Observer(project=config.project, bucket=bucket, endpoint=cloud.url, github=github),
+        actor=lambda desired: Actor(
+            google=google, records=records, github=github, desired=desired, sleep=lambda _: None
+        ),
+        clock=CloudClock(cloud.control),
+    )
 
 
 def plain_manifest(config: StackConfig) -> dict[str, Any]:

@@ -71,14 +71,6 @@ def test_a_manifest_is_refused_in_one_line_if_it_is_one(case: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_equal_bodies_of_vms_are_kept_once_and_others_as_they_are() -> None:
-    bodies = [{**SLOT["node"], "labels": {"of": label}} for label in ("a", "a", "b", "a")]
-    document = {**WHOLE, "slots": [{**SLOT, "name": f"a-{turn}", "node": body} for turn, body in enumerate(bodies)]}
-    found = [slot.home.node for slot in read(document).slots]
-    assert found == bodies
-    assert found[0] is found[1]
-
-
 def test_what_is_published_is_read() -> None:
     config = parse(stack_text())
     document = manifest(config, bundle="ab" * 32, startup_script="#!/bin/sh")

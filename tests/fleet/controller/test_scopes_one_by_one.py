@@ -12,7 +12,6 @@ from infra.fleet.controller.act import Actor
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.observed import KNOWN, Observed, RunnerSeen, unknown
-from infra.fleet.versions import PoolVersion
 from tests.fleet.controller.given_fleet import (
     START,
     SWEEP,
@@ -22,7 +21,6 @@ from tests.fleet.controller.given_fleet import (
     labels,
     minutes,
     node,
-    remembered,
     seen,
     served,
     slot,
@@ -80,19 +78,6 @@ def test_an_orphan_of_a_pool_that_nobody_remembers_waits_for_every_repository() 
     strange = node("gone-us-west4-a-0", labels=labels(pool="gone"))
     decisions = sweeps(FLEET, listed(nodes=(*listed().nodes, strange)), 20)
     assert not [did for each in decisions for did in doing(each) if did[1] == strange.name]
-
-
-def test_a_rollout_goes_on_in_a_pool_whose_repository_answers() -> None:
-    old, new = (PoolVersion(images={"us-west4": f"r@sha256:{each}"}, bundle=None) for each in ("a", "b"))
-    both = dict.fromkeys(FLEET.pools, old)
-    every = listed(scopes={HEARD: KNOWN, SILENT: KNOWN}, runners=served(FLEET), targets=both)
-    memory = remembered(sweeps(FLEET, every, 2)[-1], FLEET, START)
-    decision = first(FLEET, listed(targets=dict.fromkeys(FLEET.pools, new)), memory, START + 3 * SWEEP)
-    rollouts = decision.memory.rollouts
-    assert len(rollouts["tpu-ci"].waiting) == 1
-    assert not rollouts["other"].waiting
-    assert "GitHub cannot be asked" in rollouts["other"].held
-    assert "GitHub cannot be asked" not in rollouts["tpu-ci"].held
 
 
 class Broker:

@@ -179,16 +179,6 @@ def test_a_restart_is_a_new_order_though_the_memory_of_earlier_ones_was_lost(lab
     assert numbers == [1, 2, 2, 3, 4]
 
 
-def test_old_orders_of_a_name_keep_no_vm_from_jobs_for_ever(lab: Lab) -> None:
-    for vm in VMS[:2]:
-        order(lab.records, vm, drain=True, bundle="cd" * 32)
-    request = DrainRequest(subject=VMS[1], by="ada", since=datetime(2026, 11, 21, tzinfo=UTC), minutes=5)
-    lab.records.update(bucket_names.requests_object("ci"), lambda body: with_drains(body, [request]))
-    lab.sweep()
-    orders = [lab.record(bucket_names.orders_object(vm)) for vm in VMS[:2]]
-    assert [(each["drain"], each["bundle"]) for each in orders] == [(False, "ab" * 32), (True, "ab" * 32)]
-
-
 @pytest.mark.parametrize("change", [{"version": 2}, {"project": "another-lab"}, {"stack": "nightly"}, {"slots": None}])
 def test_a_manifest_that_is_not_to_be_acted_on_stops_the_sweep_before_anything_is_done(
     lab: Lab, change: dict[str, Any]

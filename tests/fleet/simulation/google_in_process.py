@@ -43,7 +43,6 @@ class Process:
     dies_before: int | None = None
     before_each: Callable[[int], None] | None = None
     calls: int = 0
-    lists: int = 0
     changes: int = 0
     dead: bool = False
     holder: str = ""
@@ -192,7 +191,6 @@ class _Nodes:
     def list(self, *, parent: str, **_: object) -> _Call:
         def run() -> dict[str, Any]:
             self.process.call()
-            self.process.lists += 1
             return {"nodes": self.world.tpus.listed(parent.rpartition("/")[2])}
 
         return _Call(run)
@@ -242,7 +240,6 @@ class _Operations:
     def list(self, *, name: str, **_: object) -> _Call:
         def run() -> dict[str, Any]:
             self.process.call()
-            self.process.lists += 1
             zone = name.rpartition("/")[2]
             self.world.insist(zone)
             return {"operations": list(self.world.tpus.operations.get(zone, {}).values())}

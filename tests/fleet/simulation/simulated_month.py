@@ -19,14 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from click.testing import CliRunner
 
-from bench.cloud.control import CloudClock
 from bench.cloud.github.control import GitHubControl
 from bench.guests.surroundings import GuestControl
 from infra.cli.app import cli
-from infra.fleet.controller.act import Actor
 from infra.fleet.controller.github import RunnerApi
-from infra.fleet.controller.observe import Observer
-from infra.fleet.controller.sweep import Sweeper
 from infra.fleet.google import Api, Clients, execute
 from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketObjects
@@ -41,6 +37,7 @@ from infra.model.run_records import Ceilings, RunVmRecord, day_records
 from infra.model.runs import RunRequest
 from infra.model.schema import StackConfig
 from infra.operations.run_on import RunOrder, run_request
+from tests.fleet.controller.swept_lab import sweeper
 from tests.fleet.declared_records import end_up
 from tests.fleet.simulation.killed_client import ports
 from tests.fleet.simulation.played_vm import INSTALLS, Planned, PlayedVm
@@ -270,18 +267,7 @@ class Month:
     # The controller
 
     def sweep(self) -> None:
-        sweeper = Sweeper(
-            stack=self.config.stack,
-            records=self.records,
-            observer=Observer(
-                project=self.config.project, bucket=self.config.bucket.name, endpoint=self.cloud.url, github=self._api
-            ),
-            actor=lambda desired: Actor(
-                google=self.google, records=self.records, github=self._api, desired=desired, sleep=lambda _: None
-            ),
-            clock=CloudClock(self.cloud.control),
-        )
-        sweeper.sweep()
+        sweeper(self.cloud, self.config, self.google, self._api).sweep()
 
     @property
     def _api(self) -> RunnerApi:
