@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from infra.fleet.controller.actions import Assign, Recreate, Restart
-from infra.fleet.controller.memory import EMPTY
 from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.reports import Phase
 from infra.fleet.versions import AssignedVersion
@@ -39,22 +38,6 @@ def test_a_broken_first_image_reaches_one_vm_and_goes_back_to_none(real: bool) -
     assert "runners end at once" in finding.reason
 
 
-@pytest.mark.parametrize("real", [True, False], ids=["takes-no-job-without", "does-without"])
-def test_a_good_first_image_is_proved_by_one_vm_and_then_everywhere(real: bool) -> None:
-    pool = imageless(real=real)
-    pool.target = target("b")
-    assert pool.sweep() == ["0:b"]
-    pool.sweeps(8)
-    assert (pool.images, pool.stage) == ("bbbbbb", "steady")
-
-
-def test_a_first_image_waits_while_its_pool_is_paused() -> None:
-    pool = imageless()
-    pool.target, pool.requests = target("b"), OperatorRequests(paused=frozenset({POOL}))
-    assert pool.sweeps(3) == [[], [], []]
-    assert pool.images == "------"
-
-
 def test_a_first_image_that_is_everywhere_is_undone_to_none() -> None:
     pool = imageless()
     pool.target = target("b")
@@ -62,12 +45,6 @@ def test_a_first_image_that_is_everywhere_is_undone_to_none() -> None:
     pool.requests = taken_back("image sha256:b")
     pool.sweeps(8)
     assert (pool.images, pool.stage) == ("------", "undone")
-
-
-def test_an_image_that_is_promoted_before_the_first_sweep_is_proved_by_one_vm_where_nobody_serves() -> None:
-    pool = Pool(desired=fleet(6), target=target("b"), real=True, bad="b")
-    pool.sweeps(30)
-    assert (pool.images, pool.stage) == ("------", "failed")
 
 
 def test_a_controller_that_forgot_everything_takes_no_image_from_a_fleet_that_serves() -> None:
@@ -80,21 +57,6 @@ def test_a_controller_that_forgot_everything_takes_no_image_from_a_fleet_that_se
 def forgotten(pool: Pool) -> Pool:
     """The same VMs and orders under a controller that lost its memory, when nobody serves."""
     return Pool(desired=pool.desired, target=pool.target, runs=dict(pool.runs), told=dict(pool.told), bad="ab")
-
-
-def test_a_controller_that_forgot_everything_in_an_outage_takes_no_image_away_either() -> None:
-    pool = forgotten(steady())
-    pool.requests = OperatorRequests(paused=frozenset({POOL}))
-    pool.sweeps(30)
-    assert (pool.images, pool.stage) == ("aaaaaa", "steady")
-
-
-def test_what_was_promoted_meanwhile_goes_through_a_canary_then_too() -> None:
-    pool = forgotten(steady())
-    pool.target = target("b")
-    assert pool.sweep() == ["0:b", *(f"{index}:a" for index in range(1, 6))]
-    pool.sweeps(30)
-    assert (pool.images, pool.stage) == ("aaaaaa", "failed")
 
 
 def test_what_one_vm_alone_was_told_is_not_taken_for_proved() -> None:
@@ -117,15 +79,6 @@ def test_what_a_canary_was_told_is_not_taken_for_proved_because_others_serve(new
     pool.sweeps(30)
     assert (pool.images, {bundle for _, bundle in pool.told.values()}, pool.stage) == ("aaaaaa", {"1"}, "failed")
     assert part in pool.decided().findings[0].reason
-
-
-def test_a_first_rollout_that_serves_already_goes_on_where_memory_is_lost_and_all_is_paused() -> None:
-    pool = imageless()
-    pool.told |= {slot.name: (target("b").images["us-west4"], "") for slot in pool.desired.slots[:4]}
-    pool.target, pool.runs, pool.requests = target("b"), dict(pool.told), OperatorRequests(paused=frozenset({POOL}))
-    pool.memory = EMPTY
-    pool.sweeps(30)
-    assert pool.images[:4] == "bbbb", "nobody who serves is told to have no image"
 
 
 def test_where_orders_cannot_be_read_a_pool_that_was_forgotten_is_told_nothing() -> None:
@@ -173,13 +126,6 @@ def test_vms_that_wait_for_a_first_image_are_left_alone_and_people_are_told() ->
     decision = pool.decided()
     assert [(each.subject, each.rule) for each in decision.findings] == [(POOL, "slot-imageless")]
     assert decision.pools[POOL].unhealthy == {}
-
-
-def test_a_vm_that_waited_for_its_first_image_has_its_whole_allowance_once_it_is_told_one() -> None:
-    pool = imageless()
-    pool.sweeps(150)
-    pool.target, pool.slow = target("b"), {pool.vm(0)}
-    assert healed(pool, 13) == [(22, "slot-unserved")]
 
 
 @pytest.mark.parametrize("phase", [None, Phase.CLEANING])

@@ -240,3 +240,46 @@ def test_a_runner_is_known_by_its_scope_and_number_and_a_source_by_what_is_asked
     }
     assert blind.sources[SourceName(SourceKind.ORDERS)] == DARK
     assert observed.sources[SourceName(SourceKind.GITHUB, "repos/a-lab/gone")] == unknown("404")
+
+
+LOST = served(FLEET, but=(ZERO.name,))
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({}, "a runner of it is online"),
+        ({"runners": LOST, "github": DARK}, "GitHub does not say whether it runs a job"),
+        ({"runners": LOST, "reports_source": DARK}, "its report cannot be read"),
+        ({"runners": LOST, "reports": report(ZERO.name, Phase.BUSY)}, "it says that it runs a job"),
+        ({"runners": LOST}, ""),
+    ],
+)
+def test_a_stuck_vm_keeps_its_slot_for_a_reason(given: dict[str, Any], why: str) -> None:
+    found = judge(sight(s0="HIDDEN", **given))
+    stuck = found.fleet.slots[ZERO.name]
+    assert stuck is not None
+    assert found.stays(ZERO, stuck) == why
+
+
+@pytest.mark.parametrize(
+    ("states", "made", "boots"),
+    [
+        (("CREATING",), 120, True),
+        (("READY",), 19, True),
+        (("READY",), 20, False),
+        (("CREATING", "READY"), 120, True),
+        (("served", "READY"), 19, False),
+        (("served",), 19, False),
+        (("PREEMPTED",), 19, True),
+    ],
+)
+def test_a_vm_boots_until_it_served_or_its_allowance_is_over(states: tuple[str, ...], made: int, boots: bool) -> None:
+    memory, created = EMPTY, (START - minutes(made)).isoformat()
+    for turn, state in enumerate(states):
+        listed = tuple(replace(each, created=created) for each in nodes(FLEET, s0=state.replace("served", "READY")))
+        runners = served(FLEET) if state == "served" else LOST
+        now = START + turn * minutes(2)
+        found = judge(seen(FLEET, nodes=listed, runners=runners, zones=BOTH), memory=memory, now=now)
+        memory = found.memory
+    assert found.boots(ZERO, found.slot(ZERO)) is boots

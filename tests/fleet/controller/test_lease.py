@@ -150,12 +150,6 @@ def test_one_that_another_took_meanwhile_is_left_alone() -> None:
     assert shelf.bodies[LEASE] == body()
 
 
-def test_what_another_lease_of_one_holder_found_applied_stands() -> None:
-    shelf = Shelf({LEASE: body(holder="me")})
-    lease(shelf, LeaseKind.DRAIN).give_back()
-    assert (shelf.bodies[LEASE]["applied"], shelf.bodies[LEASE]["commanded"]) == (3, "before")
-
-
 def test_a_lease_is_as_old_as_its_last_renewal() -> None:
     clock = Clock()
     mine = lease(Shelf(), clock=clock)

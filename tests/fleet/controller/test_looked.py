@@ -128,7 +128,6 @@ DARK = unknown("asking failed: no")
         ("told", {"told": {}, "told_source": DARK}),
         ("orgs/old", {"left": {"orgs/old": DARK}, "runners": RUNNERS}),
         ("reports", {"reports_source": DARK}),
-        ("registered", {}),
     ],
 )
 def test_a_source_that_fails_is_unknown_and_changes_nothing_else(what: str, changed: dict[str, Any]) -> None:

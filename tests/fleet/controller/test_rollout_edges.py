@@ -50,15 +50,6 @@ def test_without_memory_a_first_image_is_proved_once_two_serve_with_it(serving: 
     assert pool.rollout.stable.images == target(image).images
 
 
-def test_without_memory_what_was_undone_and_wished_again_is_tried_at_once() -> None:
-    desired = fleet(3)
-    orders = {slot.name: (f"r@sha256:{said}", "") for slot, said in zip(desired.slots, "aab", strict=True)}
-    asked = taken_back("image sha256:b", over=True)
-    pool = Pool(desired, target("b"), runs=dict(orders), told=dict(orders), requests=asked)
-    pool.sweep()
-    assert (pool.rollout.stable, pool.stage) == (target("a"), "canary")
-
-
 def assigns(pool: Pool) -> list[Assign]:
     return [each for each in pool.decided().actions if isinstance(each, Assign)]
 
@@ -103,17 +94,6 @@ def test_one_that_waits_to_go_back_is_told_the_image_and_the_bundle_that_it_runs
     told = {each.vm: (each.version, each.reason, each.drained) for each in assigns(pool)}
     assert told.keys() == {pool.vm(index) for index in range(3)}
     assert told[pool.vm(0)] == (AssignedVersion("r@sha256:b", "1"), "others go back first", False)
-
-
-def test_of_those_that_go_back_idle_ones_are_first_and_each_takes_one_turn() -> None:
-    pool = rolled_out("b")
-    pool.requests, pool.busy = taken_back("image sha256:b"), {pool.vm(index) for index in (0, 1, 2)}
-    assert pool.sweep() == ["3:a", "4:a"]
-    pool = rolled_out("b")
-    pool.requests, pool.busy = taken_back("image sha256:b"), {pool.vm(index) for index in range(6)}
-    assert pool.sweep() == ["0:a", "1:a"]
-    pool.busy.discard(pool.vm(5))
-    assert pool.sweep() == ["0:b", "5:a"], "one idle VM takes one turn"
 
 
 def test_a_turn_that_is_free_is_taken_from_nobody() -> None:

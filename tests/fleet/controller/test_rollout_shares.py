@@ -13,12 +13,6 @@ from tests.fleet.controller.given_fleet import AWAY, HOME, fleet, minutes, place
 from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target
 
 
-def test_a_share_is_never_rounded_up() -> None:
-    pool = steady(3)
-    pool.target = target("b")
-    assert pool.sweeps(4) == [["0:b"], ["1:b"], ["2:b"], []]
-
-
 @pytest.mark.parametrize(("failures", "stage", "images"), [(2, "steady", "bbbbbb"), (3, "failed", "aaaaaa")])
 def test_more_failures_than_the_share_after_the_canary_bring_everything_back(
     failures: int, stage: str, images: str
@@ -52,18 +46,6 @@ def test_an_unfit_canary_whose_clock_is_behind_fails_by_what_it_runs() -> None:
     assert pool.stage == "failed"
 
 
-def test_going_back_waits_for_those_that_are_on_their_way() -> None:
-    pool = rolled_out("b")
-    pool.requests = taken_back("image sha256:b")
-    assert pool.sweep() == ["0:a", "1:a"]
-    pool.slow = {pool.vm(0), pool.vm(1)}
-    assert pool.sweeps(4) == [[], [], [], []]
-    pool.slow = {pool.vm(1)}
-    assert pool.sweep() == ["2:a"]
-    pool.slow = set()
-    assert pool.sweeps(3) == [["3:a", "4:a"], ["5:a"], []]
-
-
 def test_a_vm_that_does_not_come_back_holds_the_others_no_longer_than_its_allowance() -> None:
     pool = rolled_out("b")
     pool.requests = taken_back("image sha256:b")
@@ -72,21 +54,6 @@ def test_a_vm_that_does_not_come_back_holds_the_others_no_longer_than_its_allowa
     told = pool.sweeps(30)
     assert told[19] == ["2:a", "3:a"], "40 minutes after the first two"
     assert pool.images == "aaaaaa"
-
-
-def test_while_github_cannot_be_asked_nobody_counts_as_serving_nobody() -> None:
-    pool = steady()
-    pool.target = target("b")
-    pool.sweeps(2)
-    assert pool.stage == "rolling"
-    pool.deaf = True
-    pool.sweeps(5)
-    assert pool.images.count("b") == 3, (
-        "the canary and a share; the rest is not told what GitHub cannot say anything of"
-    )
-    pool.deaf = False
-    pool.sweeps(6)
-    assert pool.images == "bbbbbb"
 
 
 def test_while_github_cannot_be_asked_a_share_goes_back_and_no_more() -> None:
@@ -116,14 +83,6 @@ def test_a_vm_of_a_zone_that_cannot_be_asked_is_no_canary() -> None:
     assert pool.images == "bbbbbb"
 
 
-def test_a_canary_whose_zone_falls_silent_is_waited_for_and_no_other_takes_its_place() -> None:
-    pool = two_zones()
-    pool.sweep()
-    assert list(pool.rollout.waiting) == [f"tpu-ci-{AWAY}-0"]
-    pool.dark = (AWAY,)
-    assert pool.sweeps(3) == [[], [], []]
-
-
 def test_a_canary_with_a_long_job_gives_its_turn_to_a_vm_that_has_none() -> None:
     pool = steady()
     pool.busy, pool.target = {pool.vm(index) for index in range(6)}, target("b")
@@ -134,15 +93,6 @@ def test_a_canary_with_a_long_job_gives_its_turn_to_a_vm_that_has_none() -> None
     pool.sweeps(4)
     assert (pool.stage, pool.images) == ("rolling", "abbbbb"), "in the end its job alone is waited for"
     assert pool.rollout.held == (f"the job of {pool.vm(0)}",)
-
-
-def test_the_canary_of_a_version_tries_the_one_that_comes_in_its_place() -> None:
-    pool = two_zones()
-    pool.sweep()
-    pool.dark, pool.target = (AWAY,), target("c")
-    pool.sweeps(3)
-    assert list(pool.rollout.waiting) == [f"tpu-ci-{AWAY}-0"]
-    assert pool.images.replace("a", "") == "c", "no second VM has what nobody has proved"
 
 
 def test_one_that_lost_its_turn_and_waits_to_go_back_is_told_what_it_runs() -> None:
@@ -157,19 +107,6 @@ def test_one_that_lost_its_turn_and_waits_to_go_back_is_told_what_it_runs() -> N
     pool.busy, pool.bad = set(), "c"
     pool.sweeps(3)
     assert pool.images == "bbc"
-
-
-def test_one_with_a_long_job_lets_idle_ones_go_back_first() -> None:
-    pool = rolled_out("b")
-    pool.requests, pool.busy = taken_back("image sha256:b"), {pool.vm(index) for index in range(6)}
-    assert pool.sweep() == ["0:a", "1:a"]
-    pool.busy = {pool.vm(0), pool.vm(1)}
-    assert sorted(pool.sweep()) == ["0:b", "1:b", "2:a", "3:a"]
-    pool.sweeps(2)
-    assert pool.images == "bbaaaa"
-    pool.busy = set()
-    pool.sweeps(3)
-    assert pool.images == "aaaaaa"
 
 
 def test_what_holds_a_rollout_is_told() -> None:
@@ -188,3 +125,12 @@ def test_what_holds_a_rollout_is_told() -> None:
     pool.deaf = False
     pool.sweeps(8)
     assert (pool.stage, pool.rollout.held) == ("steady", ())
+
+
+def test_the_canary_of_a_version_tries_the_one_that_comes_in_its_place() -> None:
+    pool = two_zones()
+    pool.sweep()
+    pool.dark, pool.target = (AWAY,), target("c")
+    pool.sweeps(3)
+    assert list(pool.rollout.waiting) == [f"tpu-ci-{AWAY}-0"]
+    assert pool.images.replace("a", "") == "c", "no second VM has what nobody has proved"

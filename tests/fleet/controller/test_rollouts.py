@@ -6,22 +6,14 @@ from dataclasses import replace
 
 from infra.fleet.controller.actions import Assign, Report
 from infra.fleet.controller.decide import decide
-from infra.fleet.controller.memory import EMPTY, Creating, Memory, VmMemory
+from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, unknown
 from infra.fleet.controller.trial import at_once
 from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
 from infra.model.catalogue import CapacityKind
-from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, minutes, node, place, remembered, seen
-from tests.fleet.controller.rolled_pool import Pool, rolled_out, steady, taken_back, target
-
-
-def test_at_first_every_vm_is_told_what_its_pool_runs() -> None:
-    pool = Pool(desired=fleet(3), target=target("a"))
-    assert pool.sweep() == ["0:a", "1:a", "2:a"]
-    assert pool.sweep() == []
-    assert pool.stage == "steady"
+from tests.fleet.controller.rolled_pool import rolled_out, steady, taken_back, target
 
 
 def test_a_new_image_goes_to_one_canary_and_then_to_a_share_at_a_time() -> None:
@@ -66,46 +58,12 @@ def test_a_canary_that_calls_itself_unfit_goes_back_with_its_reason_and_is_not_m
     assert not pool.decided().actions
 
 
-def test_where_nobody_serves_what_is_new_is_tried_on_a_vm_that_does_not() -> None:
-    pool = steady()
-    pool.bad = "a"
-    pool.sweep()
-    pool.target = target("b")
-    assert pool.sweep() == ["0:b"]
-    told = [pool.sweep() for _ in range(3)]
-    assert told[0] == ["1:b", "2:b", "3:b", "4:b", "5:b"], "those that serve nobody risk nothing"
-    assert pool.stage == "steady"
-
-
 def test_a_canary_that_is_lost_proves_nothing_and_another_takes_its_place() -> None:
     pool = steady()
     pool.target = target("b")
     pool.sweep()
     pool.gone = pool.desired.slots[0].name
     assert sorted(pool.sweep()) == ["0:a", "1:b"], "the lost one boots with what is proved"
-
-
-def test_the_job_of_a_busy_canary_comes_first() -> None:
-    pool = steady(1)
-    name = pool.desired.slots[0].name
-    pool.busy, pool.target = {name}, target("b")
-    told = [pool.sweep() for _ in range(60)]
-    assert [each for each in told if each] == [["0:b"]], "two hours of one job are no failure"
-    pool.busy.clear()
-    pool.sweeps(2)
-    assert pool.stage == "steady"
-
-
-def test_paused_and_frozen_pools_get_nothing_new() -> None:
-    pool = steady()
-    pool.target, pool.requests = target("b"), OperatorRequests(paused=frozenset({"tpu-ci"}))
-    assert pool.sweep() == []
-    pool.requests = OperatorRequests()
-    window = Freeze.model_validate({"name": "f", "time_zone": "UTC", "from": "2026-11-20", "to": "2026-11-22"})
-    pool.desired = replace(pool.desired, freezes=(window,))
-    assert pool.sweep() == []
-    pool.desired = replace(pool.desired, freezes=())
-    assert pool.sweep() == ["0:b"]
 
 
 def test_undo_brings_back_what_ran_before_a_share_at_a_time() -> None:
@@ -115,21 +73,6 @@ def test_undo_brings_back_what_ran_before_a_share_at_a_time() -> None:
     pool.requests = taken_back("image sha256:b")
     assert [pool.sweep() for _ in range(4)] == [["0:a", "1:a"], ["2:a", "3:a"], ["4:a", "5:a"], []]
     assert pool.stage == "undone"
-
-
-def test_what_people_take_back_is_no_finding_and_what_fails_is_one_until_they_know_of_it() -> None:
-    pool = rolled_out("b")
-    pool.requests = taken_back("image sha256:b")
-    for _ in range(3):
-        pool.sweep()
-    assert (pool.stage, pool.decided().findings) == ("undone", ())
-    pool = steady()
-    pool.target, pool.bad, pool.unfit = target("b"), "b", "runners end at once"
-    for _ in range(2):
-        pool.sweep()
-    assert [each.rule for each in pool.decided().findings] == ["rollout-failed"]
-    pool.requests = taken_back("image sha256:b")
-    assert (pool.sweep(), pool.decided().findings) == ([], ())
 
 
 def test_what_was_taken_back_is_tried_again_once_that_is_requested_behind_a_canary() -> None:
@@ -149,30 +92,6 @@ def test_what_failed_is_tried_once_for_each_request() -> None:
     pool.requests = OperatorRequests(redone={"tpu-ci": pool.memory.rollouts["tpu-ci"].since})
     assert [pool.sweep() for _ in range(4)] == [["0:b"], ["0:a"], [], []]
     assert pool.stage == "failed"
-
-
-def test_one_that_failed_is_over_once_it_is_promoted_no_more_and_may_be_promoted_again() -> None:
-    pool = steady()
-    pool.target, pool.bad, pool.unfit = target("b"), "b", "runners end at once"
-    for _ in range(3):
-        pool.sweep()
-    pool.target = target("a")
-    assert (pool.sweep(), pool.stage, pool.memory.rollouts["tpu-ci"].why) == ([], "steady", "")
-    pool.target, pool.bad = target("b"), ""
-    assert pool.sweep() == ["0:b"]
-
-
-def test_one_that_people_took_back_waits_for_their_request_also_when_another_stood_in_between() -> None:
-    pool = rolled_out("b")
-    pool.requests = taken_back("image sha256:b")
-    for _ in range(3):
-        pool.sweep()
-    pool.target = target("a")
-    pool.sweep()
-    pool.target = target("b")
-    assert (pool.sweep(), pool.stage) == ([], "steady")
-    pool.requests = OperatorRequests()
-    assert pool.sweep() == ["0:b"]
 
 
 def test_a_pool_is_never_in_work_as_a_whole() -> None:
@@ -217,13 +136,6 @@ def test_a_vm_at_its_fallback_pulls_from_the_repository_of_that_region() -> None
     assert told(away(), away()) == ["us-central1/r@sha256:a"]
 
 
-def test_one_that_is_being_made_at_its_fallback_is_told_so_though_its_home_lists_the_dead_one() -> None:
-    making = Creating(zone=AWAY, capacity=CapacityKind.SPOT, at=START)
-    memory = replace(REMEMBERED, creating={VM: making})
-    assert told(away(listed=None), memory=memory) == ["us-central1/r@sha256:a"]
-    assert told(away(listed=node(VM, "DELETING")), memory=memory) == ["us-central1/r@sha256:a"]
-
-
 def test_a_vm_that_a_list_lacks_keeps_what_it_was_told() -> None:
     assert told(away(), away(listed=None, dark=AWAY), away()) == ["us-central1/r@sha256:a"], "no list"
     assert told(away(), away(listed=None), away()) == ["us-central1/r@sha256:a"], "a list without it"
@@ -245,3 +157,14 @@ def test_what_is_taken_back_reaches_a_vm_whose_zone_does_not_answer() -> None:
 def test_where_a_region_has_no_copy_the_one_of_the_home_is_pulled_until_it_has() -> None:
     assert told(away(SOME), away(SOME)) == []
     assert told(away(SOME), away(ALL), away(ALL)) == ["us-central1/r@sha256:a"]
+
+
+def test_one_that_failed_is_over_once_it_is_promoted_no_more_and_may_be_promoted_again() -> None:
+    pool = steady()
+    pool.target, pool.bad, pool.unfit = target("b"), "b", "runners end at once"
+    for _ in range(3):
+        pool.sweep()
+    pool.target = target("a")
+    assert (pool.sweep(), pool.stage, pool.memory.rollouts["tpu-ci"].why) == ([], "steady", "")
+    pool.target, pool.bad = target("b"), ""
+    assert pool.sweep() == ["0:b"]

@@ -29,7 +29,6 @@ from infra.fleet.controller.limits import (
     fuse,
     is_far,
     limited,
-    replacements,
     trickles,
 )
 from infra.fleet.controller.memory import EMPTY, Fuse, Memory, VmMemory
@@ -120,13 +119,6 @@ def test_a_pool_that_has_had_its_replacements_waits_until_the_first_of_the_hour_
     )
     none = limits(*(recreate(vm, replaces=True) for vm in "abc"), desired=desired)
     assert (allowed(none), [until for _, _, until, _ in held(none)]) == (["a", "b"], [None]), "all are of this sweep"
-
-
-def test_replacements_are_remembered_by_pool_for_an_hour() -> None:
-    before = {POOL: (START - HOUR, START - HOUR + SECOND), "other": (START,)}
-    done = [recreate("a", replaces=True), recreate("b"), recreate("c", replaces=True)]
-    assert replacements(before, done, START) == {POOL: (START - HOUR + SECOND, START, START), "other": (START,)}
-    assert replacements({}, done[:1], START) == {POOL: (START,)}
 
 
 @pytest.mark.parametrize("kind", [Delete, RemoveRunner])

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime
-
 import pytest
 
 from infra.fleet.controller.rollout import not_tried, undoable
-from infra.fleet.operator_requests import OperatorRequests, Undone
+from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.versions import PartKind, PoolVersion, Rollout, Stage, TakenBack, VersionPart
 from tests.fleet.controller.given_fleet import START, fleet, minutes
 from tests.fleet.controller.rolled_pool import POOL, Pool, taken_back, target
@@ -134,15 +131,3 @@ def test_a_canary_that_is_undone_leaves_what_was_before_what_is_proved() -> None
     pool.requests = taken_back("image sha256:c")
     pool.sweep()
     assert (pool.stage, pool.rollout.stable.key, pool.rollout.previous) == ("undone", B.key, A)
-
-
-def test_a_whole_version_that_was_undone_and_requested_again_at_once_goes_back_in_what_was_new_in_it() -> None:
-    def back(at: datetime) -> PoolVersion:
-        pool = rolled_out()
-        pool.requests = OperatorRequests(undone={POOL: (Undone(B.key, at, over=True),)})
-        pool.memory = replace(pool.memory, rollouts={POOL: replace(pool.rollout, obeyed=(START,))})
-        pool.sweep()
-        return pool.rollout.stable
-
-    assert back(START + minutes(1)).key == A.key
-    assert back(START).key == B.key, "a sweep has obeyed it"
