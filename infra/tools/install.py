@@ -23,6 +23,7 @@ PACKAGES = {
     "act": "github.com/nektos/act",
     "actionlint": "github.com/rhysd/actionlint/cmd/actionlint",
     "crane": "github.com/google/go-containerregistry/cmd/crane",
+    "vale": "github.com/vale-cli/vale/v3/cmd/vale",
 }
 CONTROL_PLANE = {
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
@@ -100,8 +101,10 @@ def _stamp(name: str) -> Path:
 
 
 def _module(name: str) -> Path:
-    """Where the versions of a tool stand. Kubernetes has a module of its own, as it replaces parts of itself."""
-    return MODULE / "kubernetes" if name in CONTROL_PLANE else MODULE
+    """The folder of a tool's go.mod. Kubernetes replaces parts of itself and vale shares no package with the others, so
+    each has its own module."""
+    own = MODULE / ("kubernetes" if name in CONTROL_PLANE else name)
+    return own if own.is_dir() else MODULE
 
 
 def _linked(name: str) -> str:

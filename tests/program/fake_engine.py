@@ -134,6 +134,52 @@ class _Monitor(pulumi_mocks.MockMonitor):
         return super().RegisterResourceOutputs(request)
 
 
+_ACCOUNT = "{accountId}@{project}.iam.gserviceaccount.com"
+_POOL = "locations/global/workloadIdentityPools/{workloadIdentityPoolId}"
+_PROVIDER = f"{_POOL}/providers/{{workloadIdentityPoolProviderId}}"
+_LOCATION = "projects/{project}/locations/{location}"
+_STAGE = {"stage": "COMPLETE", "message": "", "actionUri": ""}
+_COMPUTED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "gcp:serviceaccount/account:Account": (
+        f"projects/{{project}}/serviceAccounts/{_ACCOUNT}",
+        {
+            "email": _ACCOUNT, "member": f"serviceAccount:{_ACCOUNT}",
+            "name": f"projects/{{project}}/serviceAccounts/{_ACCOUNT}",
+        },
+    ),
+    "gcp:compute/network:Network": ("projects/{project}/global/networks/{name}", {}),
+    "gcp:compute/subnetwork:Subnetwork": ("projects/{project}/regions/{region}/Subnetwork/{name}", {}),
+    "gcp:artifactregistry/repository:Repository": (
+        f"{_LOCATION}/repositories/{{repositoryId}}", {"name": "{repositoryId}"},
+    ),
+    "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": (
+        f"projects/{{project}}/{_POOL}", {"name": f"projects/1/{_POOL}"},
+    ),
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": (
+        f"projects/{{project}}/{_PROVIDER}", {"name": f"projects/1/{_PROVIDER}"},
+    ),
+    "gcp:cloudbuildv2/connection:Connection": (
+        f"{_LOCATION}/connections/{{name}}", {"installationStates": [_STAGE]},
+    ),
+    "gcp:cloudbuildv2/repository:Repository": ("{parentConnection}/repositories/{name}", {}),
+    "gcp:cloudrunv2/job:Job": (f"{_LOCATION}/jobs/{{resource}}", {}),
+    "gcp:monitoring/notificationChannel:NotificationChannel": (
+        "projects/{project}/NotificationChannel/{resource}-number",
+        {"name": "projects/{project}/NotificationChannel/{resource}-number"},
+    ),
+    "gcp:pubsub/topic:Topic": ("projects/{project}/topics/{name}", {}),
+    # The service answers with the project's number, which is why nothing may build on this name.
+    "gcp:secretmanager/secret:Secret": (
+        "projects/{project}/secrets/{secretId}", {"name": "projects/1/secrets/{secretId}"},
+    ),
+    "gcp:storage/bucket:Bucket": ("{name}", {"url": "gs://{name}", "projectNumber": 123456789012}),
+    "gcp:container/cluster:Cluster": (
+        f"{_LOCATION}/clusters/{{name}}", {"endpoint": "192.0.2.7", "masterAuth": {"clusterCaCertificate": "Y2VydA=="}},
+    ),
+}  # fmt: skip
+"""By type the id, and outputs beside the inputs; `resource` is the name in the program."""
+
+
 class _Cloud(pulumi_mocks.Mocks):
     """What Google would answer, type by type, as far as programs read it."""
 
@@ -145,68 +191,12 @@ class _Cloud(pulumi_mocks.Mocks):
 
     def new_resource(self, args: MockResourceArgs) -> tuple[str, dict[str, Any]]:
         given = dict(args.inputs)
-        project = given.get("project", "")
-        match args.typ:
-            case "pulumi:pulumi:StackReference":
-                name = given["name"]
-                if name not in self._references:
-                    raise AssertionError(f"no stack {name!r}")
-                return name, {**given, "outputs": dict(self._references[name]), "secretOutputNames": []}
-            case "gcp:serviceaccount/account:Account":
-                email = f"{given['accountId']}@{project}.iam.gserviceaccount.com"
-                path = f"projects/{project}/serviceAccounts/{email}"
-                return path, {**given, "email": email, "member": f"serviceAccount:{email}", "name": path}
-            case "gcp:compute/network:Network":
-                return f"projects/{project}/global/networks/{given['name']}", given
-            case "gcp:compute/subnetwork:Subnetwork" | "gcp:compute/router:Router" | "gcp:compute/routerNat:RouterNat":
-                return f"projects/{project}/regions/{given['region']}/{args.typ.split(':')[-1]}/{given['name']}", given
-            case "gcp:artifactregistry/repository:Repository":
-                path = f"projects/{project}/locations/{given['location']}/repositories/{given['repositoryId']}"
-                return path, {**given, "name": given["repositoryId"]}
-            case "gcp:iam/workloadIdentityPool:WorkloadIdentityPool":
-                path = f"locations/global/workloadIdentityPools/{given['workloadIdentityPoolId']}"
-                return f"projects/{project}/{path}", {**given, "name": f"projects/1/{path}"}
-            case "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider":
-                pool = f"locations/global/workloadIdentityPools/{given['workloadIdentityPoolId']}"
-                path = f"{pool}/providers/{given['workloadIdentityPoolProviderId']}"
-                return f"projects/{project}/{path}", {**given, "name": f"projects/1/{path}"}
-            case "gcp:cloudbuildv2/connection:Connection":
-                name = f"projects/{project}/locations/{given['location']}/connections/{given['name']}"
-                state = {"stage": "COMPLETE", "message": "", "actionUri": ""}
-                return name, {**given, "installationStates": [state]}
-            case "gcp:cloudbuildv2/repository:Repository":
-                return f"{given['parentConnection']}/repositories/{given['name']}", given
-            case "gcp:cloudbuild/trigger:Trigger":
-                return f"projects/{project}/locations/{given['location']}/triggers/{args.name}-uuid", given
-            case "gcp:cloudscheduler/job:Job":
-                return f"projects/{project}/locations/{given['region']}/jobs/{given['name']}", given
-            case "gcp:cloudrunv2/service:Service":
-                return f"projects/{project}/locations/{given['location']}/services/{args.name}", given
-            case "gcp:cloudrunv2/job:Job":
-                return f"projects/{project}/locations/{given['location']}/jobs/{args.name}", given
-            case "gcp:monitoring/alertPolicy:AlertPolicy" | "gcp:monitoring/notificationChannel:NotificationChannel":
-                name = f"projects/{project}/{args.typ.split(':')[-1]}/{args.name}-number"
-                return name, {**given, "name": name}
-            case "gcp:pubsub/topic:Topic":
-                return f"projects/{project}/topics/{given['name']}", given
-            case "gcp:secretmanager/secret:Secret":
-                # The service answers with the project's number, which is why nothing may build on this name.
-                return f"projects/{project}/secrets/{given['secretId']}", {
-                    **given,
-                    "name": f"projects/1/secrets/{given['secretId']}",
-                }
-            case "gcp:storage/bucket:Bucket":
-                return given["name"], {**given, "url": f"gs://{given['name']}", "projectNumber": 123456789012}
-            case "gcp:storage/bucketObject:BucketObject":
-                return f"{given['bucket']}-{given['name']}", given
-            case "gcp:container/cluster:Cluster":
-                path = f"projects/{project}/locations/{given['location']}/clusters/{given['name']}"
-                auth = {"clusterCaCertificate": "Y2VydA=="}
-                return path, {**given, "endpoint": "192.0.2.7", "masterAuth": auth}
-            case "gcp:tpu/v2Vm:V2Vm":
-                return f"projects/{project}/locations/{given['zone']}/nodes/{given['name']}", {
-                    **given,
-                    "state": "READY",
-                }
-            case _:
-                return f"{args.name}-id", given
+        if args.typ == "pulumi:pulumi:StackReference":
+            name = given["name"]
+            if name not in self._references:
+                raise AssertionError(f"no stack {name!r}")
+            return name, {**given, "outputs": dict(self._references[name]), "secretOutputNames": []}
+        place, outputs = _COMPUTED.get(args.typ, ("{resource}-id", {}))
+        told = {"resource": args.name, **given}
+        found = {key: each.format(**told) if isinstance(each, str) else each for key, each in outputs.items()}
+        return place.format(**told), {**given, **found}

@@ -55,22 +55,28 @@ WORKFLOW_SCHEMA = ("--builtin-schema", "vendor.github-workflows")
 ACTION_SCHEMA = ("--builtin-schema", "vendor.github-actions")
 CORE = Path("tests/engines/live")
 """Where the core of the live tier is: pytest collects this folder alone, since all tests take minutes to collect."""
-GO_TOOLS = ("actionlint", "crane")
+GO_TOOLS = ("actionlint", "crane", "vale")
 """What is built from infra/tools before the checks, where Go is on this machine and they are not there yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """One tool and its arguments. `optional` tools come from outside the lock, so a machine may lack them; `alone` ones
-    use every core themselves."""
+    use every core themselves. `starts`: the tool that the command itself starts, where that is another."""
 
     name: str
     command: tuple[str, ...]
     optional: bool = False
     alone: bool = False
+    starts: str = ""
+
+    @property
+    def tool(self) -> str:
+        return self.starts or self.command[0]
 
     def executable(self) -> str | None:
-        return shutil.which(self.command[0], path=f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}")
+        path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
+        return shutil.which(self.tool, path=path) and shutil.which(self.command[0], path=path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,7 @@ def static_checks() -> list[Check]:
         Check("action schema", ("check-jsonschema", *ACTION_SCHEMA, *map(str, actions))),
         Check("zizmor", ("zizmor", "--offline", "--no-progress", *map(str, (*workflows, *actions)))),
         *actionlint_checks(workflows),
+        Check("vale", (sys.executable, "-m", "tests.vale"), optional=True, starts="vale"),
         Check("crane", ("crane", "version"), optional=True),
         Check("gcloud", ("gcloud", "version"), optional=True),
     ]
@@ -214,7 +221,7 @@ def run(check: Check, tell: Callable[[str], None], *, strict: bool, quiet: bool)
     """Run one. What a tool prints beside others is held back until it ends, so that it stands in one piece."""
     executable = check.executable()
     if executable is None:
-        missing = f"{check.command[0]} is not on this machine"
+        missing = f"{check.tool} is not on this machine"
         status = "skipped" if check.optional and not strict else "failed"
         tell(f"{check.name}: {missing}")
         return CheckResult(check.name, status, 0.0, missing)
