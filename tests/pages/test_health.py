@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tests.pages.html_seen import Seen
 from tests.pages.sample_results import NOW, QUARANTINE, sample_runs
 from tests.results.result_runs import ended, made
 
-GOLDEN = Path(__file__).parent / "health.txt"
+GOLDEN = Path(__file__).parent / "health.html"
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +65,21 @@ def test_a_badge_has_a_title_and_escapes_its_words() -> None:
     assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
 
 
-def test_the_words_of_a_page_of_results_are_what_was_read_last(
+def test_a_page_of_results_is_the_html_that_was_read_last(
     monkeypatch: pytest.MonkeyPatch, update_goldens: bool
 ) -> None:
+    """Between its styles and its script, a line a tag, charts by their keys; `legs` ran on two kinds of hardware."""
     monkeypatch.setattr(charts, "both", lambda draw, key: key)
     runs = sample_runs()
-    page = results_page(board({suite: runs[suite][-5:] for suite in ("cpu", "slow")}, QUARANTINE, NOW))
-    shown = "\n".join(line for each in Seen(page).words for line in [each.strip()] if line) + "\n"
+    legs = [
+        each.model_copy(update={"suite": "legs", "hardware": on, "run": f"{each.run}-{on}"})
+        for each in runs["cpu"][-2:]
+        for on in "ab"
+    ]
+    suites = {"cpu": runs["cpu"][-2:], "slow": runs["slow"][-16:], "legs": legs}
+    found = replace(board(suites, QUARANTINE, NOW), unread=(("results/1.json", "not JSON"),))
+    body = results_page(found).partition("</head>")[2].partition("<script")[0]
+    shown = body.replace("><", ">\n<") + "\n"
     if update_goldens:
         GOLDEN.write_text(shown, encoding="utf-8")
     assert shown == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
