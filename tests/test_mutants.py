@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutant_changes import Change, mutants
-from tests.mutants import CHECKOUT, GROUPS, Score, files, judged, main
+from tests.mutants import CHECKOUT, GROUPS, Score, files, judged
 
 SEEN = Change("a.f", "x = 1", "x = 2")
 EQUAL = Change("a.g", "y = 1", "y = 2")
@@ -88,11 +88,6 @@ def test_every_group_names_modules_and_tests_that_are_there_each_module_once() -
     assert [part for part in named if not (CHECKOUT / part).exists()] == []
     modules = Counter(module for group in groups.values() for module in files(group["modules"]))
     assert [module for module, times in modules.items() if times > 1] == []
-
-
-def test_a_group_that_is_not_there_is_refused_with_those_that_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["phases", "nothing"]) == 2
-    assert capsys.readouterr().err.startswith("there is no group nothing; groups are phases, record, ")
 
 
 @pytest.fixture

@@ -112,49 +112,6 @@ class Life:
             recount.grown(before, after),
         )
         assert meaning.stops == any(stops), (stops, [str(each) for each in meaning.findings])
-        if not meaning.stops and not any(recount.exceeded(before, others)):
-            self.never_over(before, after, others, meaning)
-
-    @staticmethod
-    def never_over(before: Data, after: Data, others: list[Data], meaning: Meaning) -> None:
-        """In the order that is told no limit is passed at any step, whichever of a phase's VMs comes first; and nothing
-        that has room beside what is new goes before it."""
-        assert meaning.order.held == ()
-        for declarer in (after, *others):
-            for limit, (size, held) in recount.limits(declarer).items():
-                taken = held + sum(recount.drawn(each, limit) for each in others)
-                standing, wanted = _by_vm(before, limit), _by_vm(after, limit)
-                peak, grows = _worst(standing, wanted)
-                room_for_both = not grows or taken + peak <= size
-                assert not room_for_both or not standing.keys() & set(meaning.order.first), (limit, taken, peak, size)
-                for phase in meaning.order.order:
-                    made = {vm: wanted.get(vm, 0) for vm in (*phase.created, *phase.replaced)}
-                    peak, grows = _worst(standing, made)
-                    assert not grows or taken + peak <= size, (limit, phase, taken, peak, size)
-                    standing = {vm: chips for vm, chips in (standing | made).items() if vm not in phase.deleted}
-                assert {vm: chips for vm, chips in standing.items() if chips} == wanted, "and it ends as declared"
-
-
-def _worst(standing: dict[str, int], made: dict[str, int]) -> tuple[int, bool]:
-    """The most chips while some VMs are made and the others stand, and whether any of them takes more than it had."""
-    peak = sum(max(standing.get(vm, 0), made.get(vm, 0)) for vm in standing.keys() | made.keys())
-    return peak, any(chips > standing.get(vm, 0) for vm, chips in made.items())
-
-
-def _by_vm(stack: Data, limit: tuple[str, ...]) -> dict[str, int]:
-    """The chips that each declared VM draws on a limit at home."""
-    vms: dict[str, int] = {}
-    for pool in stack["pools"]:
-        for zone, count in pool["zones"].items():
-            place = (
-                stack["project"],
-                zone,
-                recount.GENERATION[pool["accelerator"]],
-                recount.pays_from(pool["capacity"]),
-            )
-            for index in range(count if place == limit else 0):
-                vms[f"{pool['name']}-{zone}-{index}"] = recount.CHIPS[pool["accelerator"]]
-    return vms
 
 
 def _reading(name: str, content: str, siblings: tuple[StackConfig, ...]) -> Reading:

@@ -9,22 +9,18 @@ import pytest
 from click.testing import CliRunner
 
 from infra.cli.app import cli as command_line
-from infra.model.demand import Demands, load_demands
-from infra.model.fit import misfits
-from infra.model.images.load import load_images
+from infra.model.demand import Demands
 from infra.model.schema import StackConfig
-from infra.model.stack import load_stack
 from infra.model.unclaimed import MisfitKind
 from infra.operations.workflows.check import fitting
-from infra.rules.book import EDIT_RULES, judge
+from infra.rules.book import judge
 from infra.rules.finding import Finding, Level
 from tests.cli import workflow_checkout
 from tests.model.demanding import BRANCH, asking, demand, fleet, member
 from tests.model.given import sibling
-from tests.program.stacks import STACKS, text_of
+from tests.program.stacks import text_of
 from tests.rules.right_edits import edit
 from tests.rules.test_policy_pack import pack, settings_of
-from tests.synthetic_lab import the_lab
 from workflows.outputs import outputs
 from workflows.world import load_world
 
@@ -37,18 +33,6 @@ TYPO = CI.replace("    - name: tpu-v4\n", "    - name: tpu-v4\n      label: tpu-
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """All that workflows are generated from, in a folder of its own."""
     return workflow_checkout.made(tmp_path, monkeypatch)
-
-
-def unedited() -> Demands:
-    demands = load_demands(the_lab())
-    assert demands is not None
-    return demands
-
-
-def test_the_committed_stacks_give_what_the_committed_workflows_ask() -> None:
-    stacks = [load_stack(the_lab(), stack) for stack in STACKS]
-    assert load_images(the_lab(), {stack.stack: stack for stack in stacks})
-    assert [each for each in misfits(stacks, unedited()) if each.stops] == []
 
 
 @pytest.mark.parametrize(("text", "label"), [(REMOVED, "tpu-v5p"), (TYPO, "tpu-v4")], ids=["removed pool", "typo"])
@@ -98,19 +82,11 @@ def judged(config: StackConfig, demands: Demands | None, *siblings: StackConfig)
     return [each for each in judge(edit(config, demands=demands, siblings=siblings)) if each.rule in set(MisfitKind)]
 
 
-def test_where_nobody_says_what_workflows_ask_nothing_is_found() -> None:
-    assert judged(fleet(), None) == []
-
-
 def test_a_finding_concerns_the_stacks_where_it_can_be_mended() -> None:
     other = sibling(stack="nightly", pools=member(name="nightly", serves="[lab/other]"))
     demands = asking(demand("lost"), demand("tpu-ci", job="there"), demand("nightly", repository="lab/other"))
     assert [each.rule for each in judged(fleet(), demands, other)] == [MisfitKind.RUNNER]
     assert judged(other, demands, fleet()) == []
-
-
-def test_every_kind_of_misfit_is_a_rule() -> None:
-    assert set(MisfitKind) <= {rule.id for rule in EDIT_RULES}
 
 
 def test_what_only_costs_time_or_money_is_a_warning() -> None:

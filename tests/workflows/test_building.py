@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -78,6 +79,10 @@ def workflow(*jobs: Job, **values: Any) -> Workflow:
     return Workflow(**whole)
 
 
+def triggered(triggers: Sequence[Any]) -> Workflow:
+    return workflow(triggers=Triggers.of(*triggers))
+
+
 def test_a_job_without_limit_permissions_purpose_or_place_is_no_job() -> None:
     for missing in ("timeout_minutes", "permissions", "purpose", "runs_on", "steps"):
         whole = {name: getattr(job(), name) for name in Job.__dataclass_fields__ if name != missing}
@@ -89,166 +94,156 @@ def secret(name: str = "PYPI") -> Expression:
     return context(f"secrets.{name}")
 
 
-REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "no time": (lambda: job(timeout_minutes=0), "0 minutes"),
-    "more time than GitHub gives": (lambda: job(timeout_minutes=361), "1 to 360 minutes"),
-    "no steps": (lambda: job(steps=[]), "the job does nothing"),
-    "a bad id": (lambda: job(id="tpu tests"), "not an id"),
-    "a label that moves": (lambda: job(runs_on=Hosted("ubuntu-latest")), "without a commit here"),
-    "a runner without labels": (lambda: job(runs_on=Ours([])), "no labels"),
-    "a runner that a stranger chooses": (
-        lambda: job(runs_on=Ours([context("github.event.pull_request.head.ref")])),
-        "whoever opens a pull request chooses this text",
-    ),
-    "a leg that finds no runner": (
-        lambda: job(
-            matrix=Matrix(axes={"jax": ["1", "2"]}, include=[{"jax": "1", "label": "tpu-ci"}]),
-            runs_on=Ours(["self-hosted", context("matrix.label")]),
-        ),
-        "the leg jax 2 has no label",
-    ),
-    "a step that does nothing": (lambda: job(steps=[Step(name="x")]), "neither a script nor an action, or both"),
-    "a step that does both": (
-        lambda: job(steps=[Step(run="x", uses=CHECKOUT)]),
-        "neither a script nor an action, or both",
-    ),
-    "inputs of a script": (
-        lambda: job(steps=[Step(run="x", inputs={"a": 1})]),
-        "the step has inputs and a script; a script has no inputs",
-    ),
-    "an expression in a script": (
-        lambda: job(steps=[Step(run="echo ${{ github.head_ref }}")]),
+Row = tuple[str, Any, str]
+STEPS: tuple[Row, ...] = (
+    ("a step that does nothing", Step(name="x"), "neither a script nor an action, or both"),
+    ("a step that does both", Step(run="x", uses=CHECKOUT), "neither a script nor an action, or both"),
+    ("inputs of a script", Step(run="x", inputs={"a": 1}), "the step has inputs and a script; a script has no inputs"),
+    (
+        "an expression in a script",
+        Step(run="echo ${{ github.head_ref }}"),
         "the expression would become code of the script",
     ),
-    "a secret in a script": (lambda: job(steps=[Step(run=f"login {secret()}")]), "a secret part of a command line"),
-    "an expression in a script of an action": (
-        lambda: job(steps=[Step(uses=CHECKOUT, inputs={"script": context("github.head_ref")})]),
+    ("a secret in a script", Step(run=f"login {secret()}"), "a secret part of a command line"),
+    (
+        "an expression in a script of an action",
+        Step(uses=CHECKOUT, inputs={"script": context("github.head_ref")}),
         "the expression would become code of the script",
     ),
-    "an expression as text": (
-        lambda: job(steps=[Step(run="x", env={"A": "${{ github.ref }}"})]),
+    (
+        "an expression as text",
+        Step(run="x", env={"A": "${{ github.ref }}"}),
         "written as text, where nothing checks it",
     ),
-    "a stranger's ref": (
-        lambda: job(steps=[Step(uses=CHECKOUT, inputs={"ref": context("github.head_ref")})]),
-        "head.sha",
-    ),
-    "a secret for every step": (lambda: job(env={"TOKEN": secret()}), "every step of the job could read"),
-    "a secret that is put out": (
-        lambda: job(outputs={"x": secret()}),
-        "no secret any more",
-    ),
-    "a secret in a condition": (lambda: job(condition=secret().differs("")), "cannot read secrets"),
-    "an inner limit that is none": (
-        lambda: job(steps=[Step(run=timed(900, "docker run x"))]),
-        "timeout of 905 s",
-    ),
-    "an inner limit longer than its step": (
-        lambda: job(steps=[Step(run=timed(290, "x") + "\n", timeout_minutes=4)]),
+    ("a stranger's ref", Step(uses=CHECKOUT, inputs={"ref": context("github.head_ref")}), "head.sha"),
+    ("an inner limit that is none", Step(run=timed(900, "docker run x")), "timeout of 905 s"),
+    (
+        "an inner limit longer than its step",
+        Step(run=timed(290, "x") + "\n", timeout_minutes=4),
         "after 240 s, before this command",
     ),
-    "a step longer than its job": (
-        lambda: job(steps=[Step(run="x", timeout_minutes=15)]),
-        "not shorter than its job, which has",
+    ("a step longer than its job", Step(run="x", timeout_minutes=15), "not shorter than its job, which has"),
+    ("a step of a bad id", Step(run="x", id="a b"), "not an id"),
+    ("a secret in a step's condition", Step(run="x", condition=secret().differs("")), "the log shows it"),
+)
+JOBS: tuple[Row, ...] = (
+    ("no time", {"timeout_minutes": 0}, "0 minutes"),
+    ("more time than GitHub gives", {"timeout_minutes": 361}, "1 to 360 minutes"),
+    ("no steps", {"steps": []}, "the job does nothing"),
+    ("a bad id", {"id": "tpu tests"}, "not an id"),
+    ("a label that moves", {"runs_on": Hosted("ubuntu-latest")}, "without a commit here"),
+    ("a runner without labels", {"runs_on": Ours([])}, "no labels"),
+    (
+        "a runner that a stranger chooses",
+        {"runs_on": Ours([context("github.event.pull_request.head.ref")])},
+        "whoever opens a pull request chooses this text",
     ),
-    "257 legs": (lambda: job(matrix=Matrix(axes={"n": range(257)})), "257 legs"),
-    "an exclude that leaves nothing out": (
-        lambda: job(matrix=Matrix(axes={"n": [1]}, exclude=[{"m": 1}])),
+    (
+        "a leg that finds no runner",
+        {
+            "matrix": Matrix(axes={"jax": ["1", "2"]}, include=[{"jax": "1", "label": "tpu-ci"}]),
+            "runs_on": Ours(["self-hosted", context("matrix.label")]),
+        },
+        "the leg jax 2 has no label",
+    ),
+    ("a secret for every step", {"env": {"TOKEN": secret()}}, "every step of the job could read"),
+    ("a secret that is put out", {"outputs": {"x": secret()}}, "no secret any more"),
+    ("a secret in a condition", {"condition": secret().differs("")}, "cannot read secrets"),
+    ("257 legs", {"matrix": Matrix(axes={"n": range(257)})}, "257 legs"),
+    (
+        "an exclude that leaves nothing out",
+        {"matrix": Matrix(axes={"n": [1]}, exclude=[{"m": 1}])},
         "not axes of the matrix",
     ),
-    "a computed matrix and axes": (
-        lambda: job(matrix=Matrix(axes={"n": [1]}, computed=call("fromJSON", context("needs.a.outputs.x")))),
+    (
+        "a computed matrix and axes",
+        {"matrix": Matrix(axes={"n": [1]}, computed=call("fromJSON", context("needs.a.outputs.x")))},
         "computed and has axes of its own too",
     ),
-    "no leg at a time": (lambda: job(matrix=Matrix(axes={"n": [1]}, max_parallel=0)), "no leg could run"),
-    "a right to write without a reason": (
-        lambda: job(permissions=Permissions.of(Grant(Scope.ISSUES, Access.WRITE))),
+    ("no leg at a time", {"matrix": Matrix(axes={"n": [1]}, max_parallel=0)}, "no leg could run"),
+    (
+        "a right to write without a reason",
+        {"permissions": Permissions.of(Grant(Scope.ISSUES, Access.WRITE))},
         "what this right to write is for",
     ),
-    "a scope twice": (
-        lambda: job(permissions=Permissions.of(*[Grant(Scope.CONTENTS, Access.READ)] * 2)),
+    (
+        "a scope twice",
+        {"permissions": Permissions.of(*[Grant(Scope.CONTENTS, Access.READ)] * 2)},
         "the scope is granted twice",
     ),
-    "a clean-up that is cut off": (
-        lambda: job(purpose=Purpose.CLEANUP, concurrency=Concurrency("x", Purpose.CHECK)),
+    (
+        "a clean-up that is cut off",
+        {"purpose": Purpose.CLEANUP, "concurrency": Concurrency("x", Purpose.CHECK)},
         "runs to its end",
     ),
-    "a clean-up that waits": (
-        lambda: job(purpose=Purpose.CLEANUP, concurrency=Concurrency("x", Purpose.CLEANUP)),
+    (
+        "a clean-up that waits",
+        {"purpose": Purpose.CLEANUP, "concurrency": Concurrency("x", Purpose.CLEANUP)},
         "leave what that one had to delete",
     ),
-    "a clean-up after success alone": (lambda: job(purpose=Purpose.CLEANUP, needs=["make"]), "condition=always()"),
-    "a workflow that cuts off an apply": (
-        lambda: workflow(job(purpose=Purpose.APPLY), concurrency=Concurrency("x", Purpose.CHECK)),
-        "job test is apply",
+    ("a clean-up after success alone", {"purpose": Purpose.CLEANUP, "needs": ["make"]}, "condition=always()"),
+    ("an axis called include", {"matrix": Matrix(axes={"include": ["a"]})}, "the name of a key of the matrix"),
+    ("a stranger's environment", {"environment": context("github.head_ref")}, "with it the environment"),
+    (
+        "a token that reads itself",
+        {"permissions": Permissions.of(Grant(Scope.ID_TOKEN, Access.READ))},
+        "no id-token: read",
     ),
+    (
+        "a step that has not run",
+        {"steps": [Step(run="x", env={"A": context("steps.b.outputs.c")}), Step(id="b", run="y")]},
+        "no earlier step has this id",
+    ),
+    (
+        "a value that no leg has",
+        {"matrix": Matrix(axes={"jax": ["1"]}), "runs_on": Ours([context("matrix.label")])},
+        "the matrix has no such value",
+    ),
+    (
+        "a leg in a condition",
+        {"matrix": Matrix(axes={"jax": ["1"]}), "condition": context("matrix.jax").equals("1")},
+        "if reads matrix.jax",
+    ),
+)
+TRIGGERS: tuple[Row, ...] = (
+    ("no event", [], "nothing starts the workflow"),
+    ("an event twice", [Push(), Push()], "two triggers of this event"),
+    ("a time that is none", [Schedule(["0 25 * * *"])], "five fields"),
+    ("a time that GitHub does not know", [Schedule(["0 2 L * *"])], "POSIX"),
+    ("a filter that lets nothing through", [Push(branches=["!x"])], "nothing is left"),
+    ("a run of nothing", [WorkflowRun(workflows=[], why="x")], "no workflow is named"),
+    (
+        "a run of a stranger's without a reason",
+        [WorkflowRun(workflows=["A"], why=" ")],
+        "nothing says why that is safe",
+    ),
+    ("a comment of anybody's without a reason", [IssueComment(why="")], "nothing says why that is safe"),
+    ("a comment of no kind", [IssueComment(types=[], why="x")], "no activity of comments"),
+    (
+        "a default that is no option",
+        [WorkflowDispatch(inputs={"a": Input(description="x", kind="choice", options=["a"], default="b")})],
+        "not one of the options",
+    ),
+    (
+        "a choice of nothing",
+        [WorkflowDispatch(inputs={"a": Input(description="x", kind="choice")})],
+        "a choice without options",
+    ),
+)
+WORKFLOWS: dict[str, tuple[Callable[[], Any], str]] = {
     "no concurrency": (
         lambda: workflow(concurrency=None),
         "nothing says whether a second run cancels the first or waits",
     ),
+    "no jobs": (lambda: workflow(jobs=[]), "the workflow does nothing"),
+    "a secret for every job": (lambda: workflow(env={"A": secret()}), "every step of the workflow could read"),
+    "a workflow that cuts off an apply": (
+        lambda: workflow(job(purpose=Purpose.APPLY), concurrency=Concurrency("x", Purpose.CHECK)),
+        "job test is apply",
+    ),
     "needs that name no job": (lambda: workflow(job(needs=["build"])), "needs build"),
     "needs in a circle": (lambda: workflow(job(id="a", needs=["b"]), job(id="b", needs=["a"])), "in a circle"),
     "two jobs of one id": (lambda: workflow(job(), job()), "two jobs of the workflow have this id"),
-    "no jobs": (lambda: workflow(jobs=[]), "the workflow does nothing"),
-    "no event": (lambda: workflow(triggers=Triggers.of()), "nothing starts the workflow"),
-    "an event twice": (lambda: workflow(triggers=Triggers.of(Push(), Push())), "two triggers of this event"),
-    "a time that is none": (lambda: workflow(triggers=Triggers.of(Schedule(["0 25 * * *"]))), "five fields"),
-    "a time that GitHub does not know": (lambda: workflow(triggers=Triggers.of(Schedule(["0 2 L * *"]))), "POSIX"),
-    "a filter that lets nothing through": (
-        lambda: workflow(triggers=Triggers.of(Push(branches=["!x"]))),
-        "nothing is left",
-    ),
-    "a run of nothing": (
-        lambda: workflow(triggers=Triggers.of(WorkflowRun(workflows=[], why="x"))),
-        "no workflow is named",
-    ),
-    "a run of a stranger's without a reason": (
-        lambda: workflow(triggers=Triggers.of(WorkflowRun(workflows=["A"], why=" "))),
-        "nothing says why that is safe",
-    ),
-    "a comment of anybody's without a reason": (
-        lambda: workflow(triggers=Triggers.of(IssueComment(why=""))),
-        "nothing says why that is safe",
-    ),
-    "a comment of no kind": (
-        lambda: workflow(triggers=Triggers.of(IssueComment(types=[], why="x"))),
-        "no activity of comments",
-    ),
-    "a default that is no option": (
-        lambda: workflow(
-            triggers=Triggers.of(
-                WorkflowDispatch(inputs={"a": Input(description="x", kind="choice", options=["a"], default="b")})
-            )
-        ),
-        "not one of the options",
-    ),
-    "an axis called include": (lambda: job(matrix=Matrix(axes={"include": ["a"]})), "the name of a key of the matrix"),
-    "a step of a bad id": (lambda: job(steps=[Step(run="x", id="a b")]), "not an id"),
-    "a secret in a step's condition": (
-        lambda: job(steps=[Step(run="x", condition=secret().differs(""))]),
-        "the log shows it",
-    ),
-    "a stranger's environment": (lambda: job(environment=context("github.head_ref")), "with it the environment"),
-    "a token that reads itself": (
-        lambda: job(permissions=Permissions.of(Grant(Scope.ID_TOKEN, Access.READ))),
-        "no id-token: read",
-    ),
-    "a choice of nothing": (
-        lambda: workflow(triggers=Triggers.of(WorkflowDispatch(inputs={"a": Input(description="x", kind="choice")}))),
-        "a choice without options",
-    ),
-    "a step that has not run": (
-        lambda: job(steps=[Step(run="x", env={"A": context("steps.b.outputs.c")}), Step(id="b", run="y")]),
-        "no earlier step has this id",
-    ),
-    "a value that no leg has": (
-        lambda: job(matrix=Matrix(axes={"jax": ["1"]}), runs_on=Ours([context("matrix.label")])),
-        "the matrix has no such value",
-    ),
-    "a leg in a condition": (
-        lambda: job(matrix=Matrix(axes={"jax": ["1"]}), condition=context("matrix.jax").equals("1")),
-        "if reads matrix.jax",
-    ),
     "a job that is not needed": (
         lambda: workflow(job(condition=context("needs.plan.result").equals("success"))),
         "does not need that job",
@@ -265,7 +260,14 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: workflow(job(steps=[Step(run="x", env={"A": context("inputs.pool")})])),
         "workflow_dispatch declares no such input",
     ),
-    "a secret for every job": (lambda: workflow(env={"A": secret()}), "every step of the workflow could read"),
+}
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+    **{what: (partial(job, steps=[step]), said) for what, step, said in STEPS},
+    **{what: (partial(job, **values), said) for what, values, said in JOBS},
+    **{what: (partial(triggered, triggers), said) for what, triggers, said in TRIGGERS},
+    **WORKFLOWS,
 }
 
 

@@ -16,6 +16,7 @@ from workflows.read import read
 from workflows.world import World, load_world
 
 LAB = "lab/monorepo"
+OURS = "us-central1-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci"
 JOB = """\
 on: {on}
 jobs:
@@ -42,13 +43,25 @@ def starts(on: str, job: str = JOB) -> list[tuple[str, str, int]]:
     return [(each.event, each.code.value, each.legs) for each in found.starts]
 
 
-def test_a_job_on_githubs_runners_asks_nothing() -> None:
-    assert of(JOB.replace("{on}", "push").replace("[self-hosted, tpu-ci]", "ubuntu-24.04")) == ()
-
-
-def test_limits_are_minutes_of_the_job_and_of_what_runs_within() -> None:
-    (found,) = of(JOB.replace("{on}", "push"))
-    assert (found.timeout_minutes, found.inner_minutes) == (15, round(895 / 60, 2))
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("[self-hosted, tpu-ci]", "ubuntu-24.04", []),
+        ("", "", [("timeout_minutes", 15), ("inner_minutes", round(895 / 60, 2)), ("image", None)]),
+        ("[self-hosted, tpu-ci]", "{group: tpus, labels: [tpu-ci]}", [("group", "tpus"), ("labels", ("tpu-ci",))]),
+        ("    steps:", f"    container: {{image: {OURS}:latest}}\n    steps:", [("image", OURS)]),
+        ("    steps:", f"    container: {OURS}:latest\n    steps:", [("image", OURS)]),
+        ("    steps:", f"    env: {{IMAGE: {OURS}:latest}}\n    steps:", [("image", OURS)]),
+        ("    steps:", "    container: ghcr.io/somebody/python:3\n    steps:", [("image", None)]),
+        ("jobs:", "env: {UV_CACHE_DIR: /outer}\njobs:", [("cache_folder", "/outer")]),
+        ("      - run:", "      - env: {UV_CACHE_DIR: /inner}\n        run:", [("cache_folder", "/inner")]),
+        ("[self-hosted, tpu-ci]", "${{ vars.LABEL }}", [("labels", ("${{ vars.LABEL }}",))]),
+    ],
+)
+def test_a_job_says_what_it_asks_for(before: str, after: str, said: list[tuple[str, object]]) -> None:
+    found = of(JOB.replace("{on}", "push").replace(before, after, 1))
+    assert len(found) == bool(said)
+    assert [(key, getattr(found[0], key)) for key, _ in said] == said
 
 
 @pytest.mark.parametrize(
@@ -119,43 +132,6 @@ def test_legs_on_unlike_runners_are_a_demand_each() -> None:
     assert [each.labels for each in found] == [("self-hosted", "tpu-ci"), ("self-hosted", "tpu-v4")]
     assert {start.legs for each in found for start in each.starts} == {3}
     assert {each.max_parallel for each in found} == {2}
-
-
-def test_labels_that_only_a_run_can_compute_stand_as_they_are_written() -> None:
-    text = """\
-    on: push
-    jobs:
-      plan: {runs-on: ubuntu-24.04, outputs: {label: x}, steps: [{run: "true"}]}
-      tpu:
-        needs: plan
-        runs-on: ${{ needs.plan.outputs.label }}
-        steps: [{run: pytest}]
-    """
-    (found,) = of(text)
-    assert found.labels == ("${{ needs.plan.outputs.label }}",)
-
-
-def test_a_runner_group_is_kept() -> None:
-    (found,) = of(JOB.replace("{on}", "push").replace("[self-hosted, tpu-ci]", "{group: tpus, labels: [tpu-ci]}"))
-    assert (found.group, found.labels) == ("tpus", ("tpu-ci",))
-
-
-@pytest.mark.parametrize("place", ["container: {image: %s}", "container: %s", "env: {IMAGE: %s}"])
-def test_the_image_is_that_of_the_container_or_of_a_variable(place: str) -> None:
-    image = "us-central1-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci"
-    job = JOB.replace("{on}", "push").replace("    steps:", f"    {place % (image + ':latest')}\n    steps:")
-    assert of(job)[0].image == image
-
-
-def test_an_image_that_is_not_ours_is_no_matter_of_the_fleet() -> None:
-    job = JOB.replace("{on}", "push").replace("    steps:", "    container: ghcr.io/somebody/python:3\n    steps:")
-    assert of(job)[0].image is None
-
-
-def test_the_cache_folder_is_the_one_that_steps_see() -> None:
-    outer = JOB.replace("{on}", "push").replace("jobs:", "env: {UV_CACHE_DIR: /outer}\njobs:")
-    assert of(outer)[0].cache_folder == "/outer"
-    assert of(outer + "        env: {UV_CACHE_DIR: /inner}\n")[0].cache_folder == "/inner"
 
 
 def test_a_vm_for_a_run_is_known_by_the_account_that_it_runs_as() -> None:

@@ -159,14 +159,6 @@ def test_a_comment_that_somebody_deleted_is_made_anew(hub: Hub, between_two_ques
     assert [each.body for each in issue.get_comments()] == ["<!-- tidepool-comment: k -->\nThey passed."]
 
 
-def test_comments_that_two_runs_made_become_one(hub: Hub) -> None:
-    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA)
-    hub.control.add_comments(REPO, pull, BOT, ["<!-- tidepool-comment: k -->\nThey run."] * 2)
-    hub.well("comment", KEY="k", NUMBER=pull, TEXT="They passed.")
-    (issue,) = hub.issues()
-    assert [each.body for each in issue.get_comments()] == ["<!-- tidepool-comment: k -->\nThey passed."]
-
-
 def asked(hub: Hub, pull: int, sender: str, sha: str = SHA) -> Any:
     return hub.ask(
         "ask_tests", NUMBER=pull, SHA=sha, LABEL="run-tpu-tests", SENDER=sender, FILE="tpu.yaml", BRANCH="main"
@@ -200,15 +192,6 @@ def test_tests_that_could_not_be_started_leave_no_label_that_says_otherwise(hub:
     hub.control.fail("error", method="github.dispatch_workflow", code=502, count=1)
     assert asked(hub, pull, "ann").returncode == 1
     assert (hub.control.dispatched(REPO), hub.labels(pull)) == ([], [])
-
-
-def test_a_label_that_is_set_again_starts_tests_of_the_newer_commit(hub: Hub) -> None:
-    hub.control.add_collaborator(REPO, "ann", "write")
-    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA, labels=["run-tpu-tests"])
-    asked(hub, pull, "ann")
-    hub.control.push(REPO, pull, "b" * 40)
-    asked(hub, pull, "ann", sha="b" * 40)
-    assert [each["inputs"]["sha"] for each in hub.control.dispatched(REPO)] == [SHA, "b" * 40]
 
 
 def test_a_new_commit_takes_the_label_off_which_may_be_gone_already_and_is_not_tested(hub: Hub) -> None:

@@ -11,12 +11,6 @@ from workflows.legs import MatrixError, legs
 FRUIT = {"fruit": ["apple", "pear"], "animal": ["cat", "dog"]}
 
 
-def test_the_first_axis_changes_slowest() -> None:
-    assert legs({"jax": ["a", "b"], "chip": [1, 2]}) == (
-        {"jax": "a", "chip": 1}, {"jax": "a", "chip": 2}, {"jax": "b", "chip": 1}, {"jax": "b", "chip": 2},
-    )  # fmt: skip
-
-
 def test_include_extends_overwrites_its_own_and_adds_as_in_the_documentation() -> None:
     include = [
         {"color": "green"},

@@ -84,21 +84,21 @@ def test_a_failing_subtest_and_an_unexpected_success_are_failures(tmp_path: Path
     assert outcomes(result) == {"test_a": "failed", "test_b": "failed"}
 
 
-def test_a_module_that_cannot_be_loaded_fails(tmp_path: Path) -> None:
-    code, result = suite(tmp_path, "", "nowhere.tests")
-    assert (code, result["ok"]) == (1, False)
+PASSES = "    def test_a(self): pass\n"
 
 
-def test_a_class_that_cannot_be_set_up_fails(tmp_path: Path) -> None:
-    code, result = suite(
-        tmp_path,
-        """
-        class T(unittest.TestCase):
-            @classmethod
-            def setUpClass(cls): raise OSError
-            def test_a(self): pass
-        """,
-    )
+@pytest.mark.parametrize(
+    ("body", "modules"),
+    [
+        ("", []),
+        ("", ["nowhere.tests"]),
+        ('class T(unittest.TestCase):\n    def test_a(self): self.skipTest("no TPU here")\n', []),
+        ("class T(unittest.TestCase):\n    @classmethod\n    def setUpClass(cls): raise OSError\n" + PASSES, []),
+    ],
+    ids=["no tests", "no such module", "all skipped", "no set-up"],
+)
+def test_a_suite_in_which_nothing_passed_fails(tmp_path: Path, body: str, modules: list[str]) -> None:
+    code, result = suite(tmp_path, body, *modules)
     assert (code, result["ok"]) == (1, False)
 
 
@@ -118,11 +118,6 @@ def test_a_suite_that_is_asked_to_end_names_the_test_that_ran(tmp_path: Path) ->
     assert outcomes(result) == {"test_a": "passed", "test_b": "failed"}
 
 
-def test_a_suite_of_which_everything_is_skipped_is_no_success(tmp_path: Path) -> None:
-    code, result = suite(tmp_path, 'class T(unittest.TestCase):\n    def test_a(self): self.skipTest("no TPU here")\n')
-    assert (code, result["ok"], outcomes(result)) == (1, False, {"test_a": "skipped"})
-
-
 COVERAGE = """
 class exceptions:
     class NoDataError(Exception): pass
@@ -140,10 +135,5 @@ class Coverage:
 @pytest.mark.parametrize(("package", "percent"), [("engine", 81.26), ("another", None), ("", None)])
 def test_the_coverage_of_the_package_is_told(tmp_path: Path, package: str, percent: float | None) -> None:
     (tmp_path / "coverage.py").write_text(COVERAGE)
-    body = "class T(unittest.TestCase):\n    def test_a(self): pass\n"
+    body = f"class T(unittest.TestCase):\n{PASSES}"
     assert suite(tmp_path, body, COVER=package)[1]["coverage"] == percent
-
-
-def test_a_suite_without_tests_is_no_success(tmp_path: Path) -> None:
-    code, result = suite(tmp_path, "")
-    assert (code, result["ok"]) == (1, False)
