@@ -50,10 +50,6 @@ class Gke:
     def add(self, pool: dict[str, Any]) -> dict[str, Any]:
         return self.wait(self.pools.create(parent=self.name, body={"nodePool": pool}).execute())
 
-    def refusal(self, refused: Callable[..., Any], pool: dict[str, Any], code: int = 400) -> str:
-        """Why a pool is not taken."""
-        return refused(code, self.pools.create(parent=self.name, body={"nodePool": pool}))["message"]
-
     def resize(self, pool: str, nodes: int) -> dict[str, Any]:
         return self.wait(self.pools.setSize(name=self.pool_name(pool), body={"nodeCount": nodes}).execute())
 
@@ -64,14 +60,11 @@ class Gke:
         return self.pools.get(name=self.pool_name(name)).execute()
 
     def nodes(self, pool: str) -> int:
-        """How many machines stand behind it."""
-        managers = self.compute.instanceGroupManagers()
-        urls = self.pool(pool)["instanceGroupUrls"]
-        parts = [url.split("/") for url in urls]
-        found = [
-            managers.get(project=self.project, zone=part[-3], instanceGroupManager=part[-1]).execute() for part in parts
-        ]
-        return sum(each["targetSize"] for each in found)
+        """How many machines are behind a pool, as Compute Engine lists them."""
+        groups = {url.rpartition("/")[2] for url in self.pool(pool)["instanceGroupUrls"]}
+        (zone,) = self.pool(pool)["locations"]
+        listed = self.compute.instanceGroupManagers().list(project=self.project, zone=zone).execute()
+        return sum(each["targetSize"] for each in listed.get("items", ()) if each["name"] in groups)
 
     def kubernetes_nodes(self, pool: str) -> list[dict[str, Any]]:
         """The nodes of a pool by the Kubernetes API that the cluster names, trusted by the certificate it shows."""

@@ -1,15 +1,15 @@
-"""What clusters and node pools of GKE share: operations in the shape of their API, of which a cluster runs one.
+"""Shared parts of GKE clusters and node pools: operations, of which a cluster runs one at a time, and links.
 
-What a client shall not see of a body (which operation runs, how many nodes there are) stands in it under one key.
-Delays are compressed. An effect that lies in the future is an event of the timeline. Sources, read 2026-11:
+Fields that clients do not see (the running operation, the number of nodes) are stored under one key of the body.
+Delays are compressed. An effect in the future is an event of the timeline. Sources, read 2026-11:
 cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.operations and
 cloud.google.com/kubernetes-engine/docs/troubleshooting (a cluster that runs another operation is a 400).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -26,40 +26,52 @@ CLUSTER, POOL = "container.cluster", "container.nodePool"
 HIDDEN = "_"
 BECOMES, GONE = "container.becomes", "container.gone"
 """Events by which an operation ends."""
+RUNNING = MappingProxyType({"status": "RUNNING"})
 _LINKS = frozenset({"selfLink", "targetLink"})
-_LOCATIONS = frozenset((*places.REGIONS, *places.ZONES))
-NAME_RULE = "it has at most 40 lowercase letters, digits and dashes, begins with a letter and ends with no dash"
-"""Of a cluster and of a node pool."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """What an operation is about. seconds: realistic duration. error: why it fails; decided when it begins.
-
-    after, failed: what the body becomes when it has succeeded, and where it has not; None: it is gone.
-    """
-
-    kind: str
-    target: str
-    seconds: float
-    after: Mapping[str, Any] | None
-    failed: Mapping[str, Any] | None
-    error: JsonObject | None = None
 
 
 class OfGke(Collection):
-    """A collection of the GKE API, whose ids stand in the bodies, and whose changes are operations."""
+    """A collection of the GKE API, whose ids are in the bodies, and whose changes are operations."""
 
-    locations = _LOCATIONS
+    methods = "create get list delete"
+    locations = frozenset((*places.REGIONS, *places.ZONES))
     fixed = None
+    id_form = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
+    id_rule = "it has at most 40 lowercase letters, digits and dashes, begins with a letter and ends with no dash"
     absent = "Not found: {name}."
     present = "Already exists: {name}."
+
+    def asked_id(self, call: ApiCall) -> str:
+        return self.sent(call).get("name", "")
 
     def get(self, call: ApiCall) -> JsonObject:
         return linked(call, super().get(call))
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
         return {**{key: value for key, value in held.body.items() if key != HIDDEN}, "selfLink": held.name}
+
+    def delete(self, call: ApiCall) -> JsonObject:
+        held = self.found(call)
+        check_idle(call.cloud, cluster_of(held.name))
+        error = struck(call, target_of(call, held.name))
+        changed(call.cloud, held, {"status": "STOPPING"})
+        kind = "DELETE_CLUSTER" if held.kind == CLUSTER else "DELETE_NODE_POOL"
+        return begin(call, kind, held.name, 180.0, None, error=error)
+
+    def change(
+        self, call: ApiCall, held: Resource, public: Mapping[str, Any], kind: str = "UPDATE_CLUSTER"
+    ) -> JsonObject:
+        """Begin the operation that changes a cluster or a pool; the change is in force at once. Raises 400."""
+        check_idle(call.cloud, cluster_of(held.name))
+        error = struck(call, target_of(call, held.name))
+        if error is None:
+            changed(call.cloud, held, {**public, "status": "RECONCILING"})
+        return begin(call, kind, held.name, 60.0, RUNNING, error=error)
+
+
+def cluster_of(name: str) -> str:
+    """The full name of the cluster that a name is of, or of a pool of."""
+    return name.partition("/nodePools/")[0]
 
 
 def hidden(held: Resource) -> JsonObject:
@@ -81,33 +93,45 @@ def check_idle(cloud: Cloud, cluster: str) -> None:
         raise failed_precondition(f"Cluster is running incompatible operation {found['name']}.")
 
 
-def begin(call: ApiCall, cluster: str, task: Task) -> JsonObject:
-    """Begin an operation on a cluster or on a pool of it, and answer it."""
-    cloud, place = call.cloud, "/".join(cluster.split("/")[:4])
-    identity = cloud.operations.new_id()
-    name = f"{place}/operations/{identity}"
+def begin(
+    call: ApiCall,
+    kind: str,
+    target: str,
+    seconds: float,
+    after: Mapping[str, Any] | None,
+    *,
+    failed: Mapping[str, Any] | None = RUNNING,
+    error: JsonObject | None = None,
+) -> JsonObject:
+    """Begin an operation on a cluster or on a pool of it, and answer it.
+
+    seconds: realistic duration. after, failed: what the body becomes when the operation has succeeded, and when it has
+    not; None: the resource is gone. error: why the operation fails, decided when it begins.
+    """
+    cloud, place = call.cloud, "/".join(target.split("/")[:4])
+    identity, location = cloud.operations.new_id(), place.rpartition("/")[2]
+    name = f"container/{place}/operations/{identity}"
     body: JsonObject = {
         "name": identity,
-        "operationType": task.kind,
-        "location": place.rpartition("/")[2],
-        "zone": place.rpartition("/")[2],
+        "operationType": kind,
+        "location": location,
+        "zone": location,
         "startTime": timestamp(cloud.now),
-        "selfLink": name,
-        "targetLink": task.target,
+        "selfLink": name.removeprefix("container/"),
+        "targetLink": target,
     }
-    ended = {**body, "status": "DONE", "endTime": timestamp(cloud.now + cloud.compressed(task.seconds))}
-    if task.error:
-        ended |= {"error": task.error, "statusMessage": task.error["message"]}
-    running = {**body, "status": "RUNNING"}
-    begun = cloud.operations.begin(f"container/{name}", seconds=task.seconds, pending=running, finished=ended)
-    if held := cloud.store.find(CLUSTER, cluster):
-        changed(cloud, held, operation=f"container/{name}")
-    outcome = task.failed if task.error else task.after
-    kind, data = (GONE, {}) if outcome is None else (BECOMES, dict(outcome))
-    if rule := cloud.faults.strike("hang", target_of(call, task.target), cloud.now):
-        hold(cloud, rule, DueEvent(0, cloud.now, kind, task.target, data), f"container/{name}", task.seconds)
+    ended = {**body, "status": "DONE", "endTime": timestamp(cloud.now + cloud.compressed(seconds))}
+    if error:
+        ended |= {"error": error, "statusMessage": error["message"]}
+    begun = cloud.operations.begin(name, seconds=seconds, pending={**body, "status": "RUNNING"}, finished=ended)
+    if held := cloud.store.find(CLUSTER, cluster_of(target)):
+        changed(cloud, held, operation=name)
+    outcome = failed if error else after
+    event, data = (GONE, {}) if outcome is None else (BECOMES, dict(outcome))
+    if rule := cloud.faults.strike("hang", target_of(call, target), cloud.now):
+        hold(cloud, rule, DueEvent(0, cloud.now, event, target, data), name, seconds)
     else:
-        cloud.after(task.seconds, kind, task.target, data)
+        cloud.after(seconds, event, target, data)
     return linked(call, begun)
 
 
@@ -131,33 +155,18 @@ def linked(call: ApiCall, body: Any) -> Any:
     if not isinstance(body, dict):
         return body
     links = {key: call.base + value for key, value in body.items() if key in _LINKS and value.startswith("projects/")}
-    groups = {
-        key: [f"{call.root}/compute/v1/{each}" for each in value]
-        for key, value in body.items()
-        if key == "instanceGroupUrls"
+    groups = [f"{call.root}/compute/v1/{each}" for each in body.get("instanceGroupUrls", ())]
+    return {
+        **{key: linked(call, value) for key, value in body.items()},
+        **links,
+        **({"instanceGroupUrls": groups} if "instanceGroupUrls" in body else {}),
     }
-    return {key: linked(call, value) for key, value in body.items()} | links | groups
-
-
-# Operations
 
 
 @handles("container.projects.locations.operations.get")
 def get_operation(call: ApiCall) -> JsonObject:
-    found = call.cloud.operations.find(f"container/{_place(call)}/operations/{call.ids['operationsId']}")
+    place = f"projects/{call.cloud.project(call.ids['projectsId']).id}/locations/{call.ids['locationsId']}"
+    found = call.cloud.operations.find(f"container/{place}/operations/{call.ids['operationsId']}")
     if found is None:
         raise not_found(call.params["name"])
     return linked(call, found)
-
-
-@handles("container.projects.locations.operations.list")
-def list_operations(call: ApiCall) -> JsonObject:
-    """`locations/-` lists every place."""
-    place = _place(call)
-    prefix = place.removesuffix("-") if place.endswith("/-") else f"{place}/operations/"
-    found = call.cloud.operations.each(f"container/{prefix}")
-    return {"operations": [linked(call, each) for each in found]} if found else {}
-
-
-def _place(call: ApiCall) -> str:
-    return f"projects/{call.cloud.project(call.ids['projectsId']).id}/locations/{call.ids['locationsId']}"

@@ -1,36 +1,43 @@
-"""GKE clusters: create, read and delete.
+"""GKE clusters: create, read, change and delete.
 
-Owns what the service fills in, that networks, subnetworks and secondary ranges exist, versions, and the operations. A
-cluster's pools are `gke_pools`', its changes `gke_cluster_changes`', and its Kubernetes API is elsewhere.
-Source: cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters, read 2026-11.
+Owns what the service fills in, the versions that clusters get, that networks and secondary ranges exist, and which
+field of an update stands for what in a cluster. A change of a pool by way of its cluster is handed to the pool. The
+versions have the form of GKE's; which patches and builds they name is this cloud's own choice, since Google's list
+changes weekly. Sources, read 2026-11: cloud.google.com/kubernetes-engine/versioning and
+cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 from bench.cloud.clock import timestamp
-from bench.cloud.cloud import ApiCall, Cloud
-from bench.cloud.errors import JsonObject, invalid
+from bench.cloud.cloud import ApiCall, Cloud, handles
+from bench.cloud.errors import JsonObject, condition_not_met, invalid
 from bench.cloud.services import bodies, places
 from bench.cloud.services.compute import base as compute
 from bench.cloud.services.compute.networks import SUBNETWORKS, usable_network
-from bench.cloud.services.gke import base as gke_base
-from bench.cloud.services.gke import versions as gke_versions
-from bench.cloud.services.gke.base import CLUSTER, HIDDEN, POOL, OfGke, Task, begin, changed, check_idle, hidden
-from bench.cloud.services.gke.chips import hold_chips, strike
+from bench.cloud.services.gke.base import (
+    CLUSTER,
+    HIDDEN,
+    POOL,
+    RUNNING,
+    OfGke,
+    begin,
+    changed,
+    hidden,
+    linked,
+    struck,
+    target_of,
+)
 from bench.cloud.services.gke.control_plane import control_plane
-from bench.cloud.services.gke.pool_rules import PoolShape
-from bench.cloud.services.gke.pools import POOLS, checked_new, completed
+from bench.cloud.services.gke.pools import POOLS, make_pool
 from bench.cloud.store import Resource
 from infra.model.catalogue import region_of
 
-_CREATE, _DELETE, _CHANGE, _UPGRADE = 300.0, 180.0, 30.0, 600.0
-_RUNNING = MappingProxyType({"status": "RUNNING"})
 DEFAULT_POOL = "default-pool"
 _ZONES_OF_A_REGION = 3
 _COMPONENTS = {"componentConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "WORKLOADS"]}}
@@ -60,113 +67,79 @@ _DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
 _SERVICES_BLOCK = "34.118.224.0/20"
 # Where pods are, where nobody says a range: blocks of /14 of 10.0.0.0/8.
 _POD_BLOCKS = tuple(ipaddress.IPv4Network("10.0.0.0/8").subnets(new_prefix=14))
+# Newest first, as GKE lists them; of each minor version an older and a newer patch.
+_VERSIONS = tuple(f"1.{minor}.{patch}-gke.1{patch}00000" for minor in (36, 35, 34, 33, 32) for patch in (4, 2))
+# Channel -> place of its default version in that list.
+_CHANNELS: Mapping[str, int] = MappingProxyType({"RAPID": 0, "REGULAR": 2, "STABLE": 4, "EXTENDED": 6})
+_DEFAULT_CHANNEL = "REGULAR"
+
+
+def _version(asked: str, channel: str) -> str:
+    """The version that `1.35` or a whole one means; the default one of the channel where none is asked. Raises 400."""
+    if not asked:
+        return _VERSIONS[_CHANNELS.get(channel, _CHANNELS[_DEFAULT_CHANNEL])]
+    found = [each for each in _VERSIONS if each == asked or each.startswith((f"{asked}.", f"{asked}-"))]
+    if not found:
+        raise invalid(f'No valid versions with the prefix "{asked}" found.')
+    return found[0]
 
 
 class _Clusters(OfGke):
     api = "container.projects.locations.clusters"
     kind = CLUSTER
-    methods = "create get list delete"
-    id_form = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
-    id_rule = gke_base.NAME_RULE
     inside = MappingProxyType({"create": "cluster"})
-
-    def asked_id(self, call: ApiCall) -> str:
-        return self.sent(call).get("name", "")
 
     def create(self, call: ApiCall) -> JsonObject:
         cloud, name, sent = call.cloud, self.new_name(call), self.sent(call)
         if self.find(cloud, name):
             raise self.taken(cloud, name)
-        pools = _initial_pools(sent)
-        body = _completed(cloud, name, {key: value for key, value in self.kept(sent).items() if key != "nodePools"})
-        error = gke_base.struck(call, gke_base.target_of(call, name))
+        if not sent.get("initialNodeCount"):
+            raise invalid("Cluster.initial_node_count must be greater than zero.", field="cluster.initial_node_count")
+        error = struck(call, target_of(call, name))
         failed = {"status": "ERROR", "statusMessage": error["message"]} if error else None
-        cluster = cloud.store.insert(CLUSTER, name, {**body, HIDDEN: {}}, now=cloud.now)
-        for each in pools if error is None else ():
-            _make_pool(call, cluster, each)
-        return begin(call, name, Task(kind="CREATE_CLUSTER", target=name, seconds=_CREATE, after=_RUNNING,
-                                      failed=failed, error=error))  # fmt: skip
+        cluster = cloud.store.insert(
+            CLUSTER, name, {**_completed(cloud, name, self.kept(sent)), HIDDEN: {}}, now=cloud.now
+        )
+        if error is None:
+            _make_first_pool(call, cluster, sent)
+        return begin(call, "CREATE_CLUSTER", name, 300.0, RUNNING, failed=failed, error=error)
 
     def list(self, call: ApiCall) -> JsonObject:
         """`locations/-` lists every place."""
         project, place = call.cloud.project(call.ids["projectsId"]).id, call.ids["locationsId"]
         prefix = f"projects/{project}/locations/" + ("" if place == "-" else f"{place}/clusters/")
         found = [self.shown(call.cloud, held) for held in list(call.cloud.store.each(CLUSTER, prefix))]
-        return {"clusters": [gke_base.linked(call, each) for each in found]} if found else {}
-
-    def delete(self, call: ApiCall) -> JsonObject:
-        held = self.found(call)
-        check_idle(call.cloud, held.name)
-        error = gke_base.struck(call, gke_base.target_of(call, held.name))
-        changed(call.cloud, held, {"status": "STOPPING"})
-        return begin(call, held.name, Task(kind="DELETE_CLUSTER", target=held.name, seconds=_DELETE, after=None,
-                                           failed=_RUNNING, error=error))  # fmt: skip
+        return {"clusters": [linked(call, each) for each in found]}
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        found = [POOLS.shown(cloud, pool) for pool in list(cloud.store.each(POOL, f"{held.name}/nodePools/"))]
-        sizes = [hidden(pool)["size"] * len(pool.body["locations"]) for pool in _pools(cloud, held.name)]
-        told = control_plane(cloud, held.name)
+        pools = list(cloud.store.each(POOL, f"{held.name}/nodePools/"))
+        found, told = [POOLS.shown(cloud, pool) for pool in pools], control_plane(cloud, held.name)
         return {
             **super().shown(cloud, held),
             "createTime": timestamp(held.created),
             "id": f"{held.uid:064x}",
             "etag": held.etag,
-            "labelFingerprint": fingerprint(held),
+            "labelFingerprint": _fingerprint(held),
             "endpoint": told["endpoint"],
             "masterAuth": {**held.body.get("masterAuth", {}), "clusterCaCertificate": told["ca"]},
             **({"nodePools": found, "nodeConfig": found[0]["config"]} if found else {}),
             "instanceGroupUrls": [url for pool in found for url in pool["instanceGroupUrls"]],
-            "currentNodeCount": sum(sizes),
+            "currentNodeCount": sum(hidden(pool)["size"] * len(pool.body["locations"]) for pool in pools),
         }
-
-    def change(
-        self, call: ApiCall, held: Resource, public: Mapping[str, Any], kind: str = "UPDATE_CLUSTER"
-    ) -> JsonObject:
-        """Begin the operation that changes a cluster; the change is in force at once. Raises 400."""
-        check_idle(call.cloud, held.name)
-        error = gke_base.struck(call, gke_base.target_of(call, held.name))
-        if error is None:
-            changed(call.cloud, held, {**public, "status": "RECONCILING"})
-        seconds = _UPGRADE if kind == "UPGRADE_MASTER" else _CHANGE
-        return begin(call, held.name, Task(kind=kind, target=held.name, seconds=seconds, after=_RUNNING,
-                                           failed=_RUNNING, error=error))  # fmt: skip
 
 
 CLUSTERS: Final = _Clusters()
 
 
-def _pools(cloud: Cloud, cluster: str) -> list[Resource]:
-    return list(cloud.store.each(POOL, f"{cluster}/nodePools/"))
-
-
 # What a cluster is made of
 
 
-def _initial_pools(sent: JsonObject) -> list[JsonObject]:
-    """The pools that a new cluster begins with. Raises 400 for none, and for two ways of saying which."""
-    if sent.get("autopilot", {}).get("enabled"):
-        raise invalid("The local cloud has no Autopilot clusters; declare node pools.", field="cluster.autopilot")
-    if pools := sent.get("nodePools"):
-        if sent.get("initialNodeCount"):
-            raise invalid("Only one of initial_node_count and node_pools may be set.", field="cluster.node_pools")
-        return pools
-    if not sent.get("initialNodeCount"):
-        raise invalid("Cluster.initial_node_count must be greater than zero.", field="cluster.initial_node_count")
-    config = {"config": sent["nodeConfig"]} if sent.get("nodeConfig") else {}
-    return [{"name": DEFAULT_POOL, "initialNodeCount": sent["initialNodeCount"], **config}]
-
-
-def _make_pool(call: ApiCall, cluster: Resource, sent: JsonObject) -> None:
-    """A pool that comes with its cluster, in the cluster's own operation. Raises 400, 403."""
-    cloud, name = call.cloud, f"{cluster.name}/nodePools/{POOLS.checked_id(sent.get('name', ''))}"
-    body = completed(cluster, POOLS.kept(sent), name)
-    nodes, error = checked_new(call, cluster, name, body)
-    error = error or strike(call, name, PoolShape(body), nodes)
-    status = "ERROR" if error else "RUNNING"
-    body |= {"status": status, **({"statusMessage": error["message"]} if error else {})}
-    made = cloud.store.insert(POOL, name, {**body, HIDDEN: {"size": 0 if error else nodes}}, now=cloud.now)
-    if error is None:
-        hold_chips(cloud, made, PoolShape(body), nodes)
+def _make_first_pool(call: ApiCall, cluster: Resource, sent: JsonObject) -> None:
+    """The pool that comes with its cluster, in the cluster's own operation. Raises 400 and 403."""
+    pool = {"initialNodeCount": sent["initialNodeCount"], "config": sent.get("nodeConfig") or {}}
+    made, error = make_pool(call, cluster, f"{cluster.name}/nodePools/{DEFAULT_POOL}", pool)
+    status = {"status": "ERROR", "statusMessage": error["message"]} if error else RUNNING
+    changed(call.cloud, made, status, size=0 if error else sent["initialNodeCount"])
 
 
 def _completed(cloud: Cloud, name: str, sent: JsonObject) -> JsonObject:
@@ -177,17 +150,14 @@ def _completed(cloud: Cloud, name: str, sent: JsonObject) -> JsonObject:
     outside = [zone for zone in locations if places.ZONES.get(zone) != region]
     if outside:
         raise invalid(f"Locations {', '.join(outside)} are not zones of {region}.", field="cluster.locations")
-    channel = sent.get("releaseChannel", {}).get("channel", gke_versions.DEFAULT_CHANNEL)
-    default = gke_versions.default_of(channel)
-    version = gke_versions.resolved(sent.get("initialClusterVersion", ""), default)
+    channel = sent.get("releaseChannel", {}).get("channel", _DEFAULT_CHANNEL)
+    version = _version(sent.get("initialClusterVersion", ""), channel)
     network, subnetwork = _places_of(cloud, name, region, sent)
     bodies.check_labels(sent.get("resourceLabels", {}), field="cluster.resource_labels")
     allocation = _allocated(cloud, name, subnetwork, sent.get("ipAllocationPolicy", {}))
-    body = _merged(dict(_DEFAULTS), sent)
-    body.pop("initialClusterVersion", None)
-    private = body.get("privateClusterConfig", {})
+    private = sent.get("privateClusterConfig", {})
     return {
-        **body,
+        **_merged(_DEFAULTS, sent),
         "name": identity,
         "location": location,
         "zone": location,
@@ -200,7 +170,7 @@ def _completed(cloud: Cloud, name: str, sent: JsonObject) -> JsonObject:
             "serviceExternalIpsConfig": {},
             "defaultSnatStatus": {},
             **({"defaultEnablePrivateNodes": True} if private.get("enablePrivateNodes") else {}),
-            **body.get("networkConfig", {}),
+            **sent.get("networkConfig", {}),
             "network": network,
             "subnetwork": subnetwork.name,
         },
@@ -220,7 +190,7 @@ def _usual_zones(location: str) -> list[str]:
     return [zone for zone in zones if len(zone.rpartition("-")[2]) == 1][:_ZONES_OF_A_REGION]
 
 
-def _merged(defaults: JsonObject, sent: JsonObject) -> JsonObject:
+def _merged(defaults: Mapping[str, Any], sent: JsonObject) -> JsonObject:
     """What was sent over the defaults, block by block; a list takes the place of a list."""
     merged = dict(defaults)
     for key, value in sent.items():
@@ -231,13 +201,11 @@ def _merged(defaults: JsonObject, sent: JsonObject) -> JsonObject:
 
 def _places_of(cloud: Cloud, name: str, region: str, sent: JsonObject) -> tuple[str, Resource]:
     """The network and the subnetwork of a new cluster. Raises 400 for those that do not exist, or do not belong."""
-    project, config = name.split("/")[1], sent.get("networkConfig", {})
-    link = _in_full(project, "global/networks", sent.get("network") or config.get("network") or "default")
-    network = usable_network(cloud, name, link)
-    asked = sent.get("subnetwork") or config.get("subnetwork")
-    if not asked and not network.body["autoCreateSubnetworks"]:
-        raise invalid(f'Network "{network.name.rpartition("/")[2]}" requires a subnetwork.', field="subnetwork")
-    asked = _in_full(project, f"regions/{region}/subnetworks", asked or network.name.rpartition("/")[2])
+    project = name.split("/")[1]
+    network = usable_network(cloud, name, _in_full(project, "global/networks", sent.get("network") or "default"))
+    asked = _in_full(
+        project, f"regions/{region}/subnetworks", sent.get("subnetwork") or network.name.rpartition("/")[2]
+    )
     subnetwork = SUBNETWORKS.find(cloud, compute.relative(cloud, name, asked, field="subnetwork"))
     if subnetwork is None or subnetwork.body["network"] != network.name:
         raise invalid(f'Subnetwork "{asked}" does not exist in network "{network.name}".', field="subnetwork")
@@ -251,25 +219,93 @@ def _in_full(project: str, place: str, link: str) -> str:
 def _allocated(cloud: Cloud, name: str, subnetwork: Resource, sent: JsonObject) -> JsonObject:
     """The ranges of pods and services: those of the subnetwork that are named, else some of the service's own."""
     ranges = {each["rangeName"]: each["ipCidrRange"] for each in subnetwork.body.get("secondaryIpRanges", [])}
-    identity, made = name.rpartition("/")[2], {}
     own = {
-        "cluster": ("Pod", str(_POD_BLOCKS[cloud.store.next_number("pods") % len(_POD_BLOCKS)])),
-        "services": ("Service", _SERVICES_BLOCK),
+        "cluster": str(_POD_BLOCKS[cloud.store.next_number("pods") % len(_POD_BLOCKS)]),
+        "services": _SERVICES_BLOCK,
     }
-    for which, (noun, block) in own.items():
+    made = {}
+    for which, block in own.items():
         asked = sent.get(f"{which}SecondaryRangeName")
         if asked and asked not in ranges:
-            where = f'network "{subnetwork.body["network"].rpartition("/")[2]}", subnetwork "{subnetwork.name}"'
-            raise invalid(f'{noun} secondary range "{asked}" does not exist in {where}.')
-        made[f"{which}SecondaryRangeName"] = asked or f"gke-{identity}-{noun.lower()}s"
-        wanted = sent.get(f"{which}Ipv4CidrBlock", "")
-        found = ranges[asked] if asked else wanted if wanted and not wanted.startswith("/") else block
-        made[f"{which}Ipv4CidrBlock"] = made[f"{which}Ipv4Cidr"] = found
-    rest = {"useIpAliases": True, "stackType": "IPV4", "podCidrOverprovisionConfig": {}}
-    return {**rest, **sent, **made}
+            raise invalid(f'Secondary range "{asked}" does not exist in subnetwork "{subnetwork.name}".')
+        made[f"{which}SecondaryRangeName"] = asked or f"gke-{name.rpartition('/')[2]}-{which}"
+        made[f"{which}Ipv4CidrBlock"] = made[f"{which}Ipv4Cidr"] = ranges[asked] if asked else block
+    return {"useIpAliases": True, "stackType": "IPV4", "podCidrOverprovisionConfig": {}, **sent, **made}
 
 
-def fingerprint(held: Resource) -> str:
+def _fingerprint(held: Resource) -> str:
     """Of the labels alone: other changes leave it."""
     text = ",".join(f"{key}={value}" for key, value in sorted(held.body.get("resourceLabels", {}).items()))
     return bodies.crc32c_base64(text.encode())
+
+
+# Changes
+
+# Field of an update -> where in the cluster it belongs, where that is not its name without `desired`.
+_DESIRED = MappingProxyType(
+    {
+        "desiredClusterAutoscaling": "autoscaling",
+        "desiredDefaultEnablePrivateNodes": "networkConfig.defaultEnablePrivateNodes",
+        "desiredDnsConfig": "networkConfig.dnsConfig",
+        "desiredEnableFqdnNetworkPolicy": "networkConfig.enableFqdnNetworkPolicy",
+        "desiredEnableMultiNetworking": "networkConfig.enableMultiNetworking",
+        "desiredGatewayApiConfig": "networkConfig.gatewayApiConfig",
+        "desiredGcfsConfig": "nodePoolDefaults.nodeConfigDefaults.gcfsConfig",
+        "desiredIntraNodeVisibilityConfig": "networkConfig.enableIntraNodeVisibility",
+        "desiredL4ilbSubsettingConfig": "networkConfig.enableL4ilbSubsetting",
+        "desiredNodeKubeletConfig": "nodePoolDefaults.nodeConfigDefaults.nodeKubeletConfig",
+        "desiredNodePoolLoggingConfig": "nodePoolDefaults.nodeConfigDefaults.loggingConfig",
+    }
+)
+# Of these a cluster shows the flag alone.
+_FLAGS = frozenset({"desiredIntraNodeVisibilityConfig", "desiredL4ilbSubsettingConfig"})
+# What a change of a pool is called in an update of its cluster, and in the pool.
+_OF_POOLS = MappingProxyType(
+    {"desiredNodePoolAutoscaling": "autoscaling", "desiredNodeVersion": "version", "desiredImageType": "imageType"}
+)
+
+
+@handles("container.projects.locations.clusters.update")
+def update(call: ApiCall) -> JsonObject:
+    """One change a call, as the service has it."""
+    held, sent = CLUSTERS.found(call), dict(call.body.get("update", {}))
+    sent.pop("etag", None)
+    pool = f"{held.name}/nodePools/{sent.pop('desiredNodePoolId', DEFAULT_POOL)}"
+    if not sent:
+        raise invalid("Must specify a field to update.")
+    field, value = next(iter(sent.items()))
+    if field == "desiredMasterVersion":
+        wanted = _version(value, held.body["releaseChannel"]["channel"])
+        return CLUSTERS.change(call, held, {"currentMasterVersion": wanted}, "UPGRADE_MASTER")
+    if field in _OF_POOLS:
+        found, name = POOLS.named(call.cloud, pool), _OF_POOLS[field]
+        value = bodies.without_unset(value) if isinstance(value, dict) else value
+        public = {"config": {**found.body["config"], name: value}} if name == "imageType" else {name: value}
+        return POOLS.change(call, found, public, "UPDATE_CLUSTER" if name == "autoscaling" else "UPGRADE_NODES")
+    body = held.body
+    for field, value in sent.items():
+        plain = value.get("enabled", False) if field in _FLAGS else value
+        plain = bodies.without_unset(plain) if isinstance(plain, dict) else plain
+        name = field.removeprefix("desired")
+        body = bodies.with_path(body, _DESIRED.get(field, name[:1].lower() + name[1:]), plain)
+    return CLUSTERS.change(call, held, {key: value for key, value in body.items() if value != held.body.get(key)})
+
+
+@handles("container.projects.locations.clusters.setResourceLabels")
+def set_labels(call: ApiCall) -> JsonObject:
+    held, labels = CLUSTERS.found(call), call.body.get("resourceLabels", {})
+    if call.body.get("labelFingerprint") != _fingerprint(held):
+        raise condition_not_met("Labels could not be set due to fingerprint mismatch.")
+    bodies.check_labels(labels, field="resource_labels")
+    return CLUSTERS.change(call, held, {"resourceLabels": labels}, "SET_LABELS")
+
+
+@handles("container.projects.locations.clusters.setMaintenancePolicy")
+def set_maintenance(call: ApiCall) -> JsonObject:
+    held, policy = CLUSTERS.found(call), bodies.without_unset(call.body.get("maintenancePolicy", {}))
+    before = held.body.get("maintenancePolicy", {}).get("resourceVersion", "")
+    if policy.pop("resourceVersion", before) != before:
+        raise invalid("The maintenance policy was changed meanwhile: its resourceVersion is another.")
+    version = format(bodies.crc32c(repr(sorted(policy.items())).encode()), "08x")
+    public = {"maintenancePolicy": {**policy, "resourceVersion": version}}
+    return CLUSTERS.change(call, held, public, "SET_MAINTENANCE_POLICY")

@@ -1,33 +1,39 @@
-"""GKE node pools: what one is made of, how many nodes it has, and the machines behind it.
+"""GKE node pools: create, change and delete, with the chips that a pool holds of a quota or a reservation.
 
-Owns create, delete and every change of a pool, with its operations, the chips it holds of a quota or a reservation, and
-stockouts. Nothing scales a pool by itself: its limits of autoscaling are kept, and its size is set by whoever sets it.
-What a pool cannot be is `gke_pool_rules`'; its nodes are `gke_nodes`'.
+Nothing scales a pool by itself: the limits of its autoscaling are stored, and its size is set by whoever sets it.
+Source: cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools, read 2026-11.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from bench.cloud.cloud import ApiCall, Cloud
+from bench.cloud.cloud import ApiCall, Cloud, handles
 from bench.cloud.errors import ApiError, JsonObject, invalid
 from bench.cloud.limits import LimitScope
+from bench.cloud.services import bodies
 from bench.cloud.services.compute.policies import RESERVATIONS, RESOURCE_POLICIES
-from bench.cloud.services.gke import base as gke_base
-from bench.cloud.services.gke import versions as gke_versions
-from bench.cloud.services.gke.base import CLUSTER, HIDDEN, POOL, OfGke, Task, begin, changed, check_idle
-from bench.cloud.services.gke.chips import check_chips, hold_chips, strike, told
-from bench.cloud.services.gke.machines import machine_in
-from bench.cloud.services.gke.nodes import groups, manager_link
-from bench.cloud.services.gke.pool_rules import PoolShape, check_pool
+from bench.cloud.services.gke.base import (
+    CLUSTER,
+    HIDDEN,
+    POOL,
+    RUNNING,
+    OfGke,
+    begin,
+    changed,
+    check_idle,
+    cluster_of,
+    hidden,
+    linked,
+)
+from bench.cloud.services.gke.nodes import groups
+from bench.cloud.services.gke.shape import PoolShape, check_size, hold_chips, lack, machine_in, why_lacking
 from bench.cloud.services.policies import check_account
 from bench.cloud.store import Resource
 from infra.model.catalogue import region_of
 
-_DEFAULT_MACHINE = "e2-medium"
+_DEFAULT_MACHINE = "e2-standard-2"
 _SCOPES = tuple(
     f"https://www.googleapis.com/auth/{name}"
     for name in (
@@ -36,106 +42,80 @@ _SCOPES = tuple(
     )
 )  # fmt: skip
 _TPU_TAINT = {"key": "google.com/tpu", "value": "present", "effect": "NO_SCHEDULE"}
-_CREATE, _CHANGE, _DELETE = 150.0, 60.0, 120.0
-RUNNING = MappingProxyType({"status": "RUNNING"})
+_WRAPPED = MappingProxyType({"labels": "labels", "taints": "taints", "tags": "tags", "resourceLabels": "labels"})
+_OF_POOL = frozenset({"locations", "upgradeSettings"})
+_IN_BODY_ONLY = frozenset({"name", "nodePoolId", "clusterId", "projectId", "zone", "etag"})
 
 
 class _NodePools(OfGke):
     api = "container.projects.locations.clusters.nodePools"
     kind = POOL
-    methods = "create get list delete"
-    id_form = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
-    id_rule = gke_base.NAME_RULE
     inside = MappingProxyType({"create": "nodePool"})
 
     def parent(self, call: ApiCall) -> str:
-        return cluster_named(call).name
-
-    def asked_id(self, call: ApiCall) -> str:
-        return self.sent(call).get("name", "")
+        """Raises 404."""
+        project, ids = call.cloud.project(call.ids["projectsId"]).id, call.ids
+        name = f"projects/{project}/locations/{ids['locationsId']}/clusters/{ids['clustersId']}"
+        if call.cloud.store.find(CLUSTER, name) is None:
+            raise ApiError(404, f"Not found: {name}.")
+        return name
 
     def create(self, call: ApiCall) -> JsonObject:
-        cluster = cluster_named(call)
-        name = self.new_name(call)
-        if self.find(call.cloud, name):
-            raise self.taken(call.cloud, name)
-        check_idle(call.cloud, cluster.name)
-        return self.begin(call, cluster, name, self.sent(call))
-
-    def begin(self, call: ApiCall, cluster: Resource, name: str, sent: JsonObject) -> JsonObject:
-        """Make a pool and begin the operation that gives it its nodes. Raises 400, 403."""
-        cloud, body = call.cloud, completed(cluster, self.kept(sent), name)
-        nodes, error = checked_new(call, cluster, name, body)
-        shape = PoolShape(body)
-        error = error or strike(call, name, shape, nodes)
-        made = cloud.store.insert(POOL, name, {**body, HIDDEN: {"size": 0}}, now=cloud.now)
-        if error is None:
-            hold_chips(cloud, made, shape, nodes)
-        failed = {"status": "ERROR", **told(error)} if error else None
-        after = {**RUNNING, HIDDEN: {"size": nodes}}
-        task = Task(kind="CREATE_NODE_POOL", target=name, seconds=_CREATE, after=after, failed=failed, error=error)
-        return begin(call, cluster.name, task)
+        cloud, name = call.cloud, self.new_name(call)
+        if self.find(cloud, name):
+            raise self.taken(cloud, name)
+        cluster = cloud.store.get(CLUSTER, self.parent(call))
+        check_idle(cloud, cluster.name)
+        made, error = make_pool(call, cluster, name, self.sent(call))
+        failed = {"status": "ERROR", **why_lacking(error)} if error else None
+        after = {**RUNNING, HIDDEN: {"size": made.body["initialNodeCount"]}}
+        return begin(call, "CREATE_NODE_POOL", name, 150.0, after, failed=failed, error=error)
 
     def list(self, call: ApiCall) -> JsonObject:
-        shown = [gke_base.linked(call, self.shown(call.cloud, held)) for held in self.listed(call)]
-        return {"nodePools": shown} if shown else {}
-
-    def delete(self, call: ApiCall) -> JsonObject:
-        held, cluster = self.found(call), cluster_named(call)
-        check_idle(call.cloud, cluster.name)
-        task = Task(kind="DELETE_NODE_POOL", target=held.name, seconds=_DELETE, after=None,
-                    failed=RUNNING, error=gke_base.struck(call, gke_base.target_of(call, held.name)))  # fmt: skip
-        changed(call.cloud, held, {"status": "STOPPING"})
-        return begin(call, cluster.name, task)
+        return {"nodePools": [linked(call, self.shown(call.cloud, held)) for held in self.listed(call)]}
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        return {**super().shown(cloud, held), "instanceGroupUrls": [manager_link(each) for each in groups(held)]}
-
-    def change(
-        self, call: ApiCall, held: Resource, public: Mapping[str, Any], kind: str = "UPDATE_CLUSTER"
-    ) -> JsonObject:
-        """Begin the operation that changes a pool; the change is in force at once. Raises 400."""
-        cluster = call.cloud.store.get(CLUSTER, held.name.partition("/nodePools/")[0])
-        check_idle(call.cloud, cluster.name)
-        error = gke_base.struck(call, gke_base.target_of(call, held.name))
-        if error is None:
-            held = changed(call.cloud, held, {**public, "status": "RECONCILING"})
-        return begin(call, cluster.name, Task(kind=kind, target=held.name, seconds=_CHANGE, after=RUNNING,
-                                              failed=RUNNING, error=error))  # fmt: skip
+        return {**super().shown(cloud, held), "instanceGroupUrls": [each.link for each in groups(held)]}
 
 
 POOLS: Final = _NodePools()
 
 
-def cluster_named(call: ApiCall) -> Resource:
-    """The cluster that a call is about. Raises 404."""
-    project, ids = call.cloud.project(call.ids["projectsId"]).id, call.ids
-    name = f"projects/{project}/locations/{ids['locationsId']}/clusters/{ids['clustersId']}"
-    held = call.cloud.store.find(CLUSTER, name)
-    if held is None:
-        raise ApiError(404, f"Not found: {name}.")
-    return held
+# Creation
 
 
-# What a pool is made of
+def make_pool(call: ApiCall, cluster: Resource, name: str, sent: JsonObject) -> tuple[Resource, JsonObject | None]:
+    """Store a new pool, without nodes yet, and hold its chips; or the error that its operation ends with.
+
+    Raises 400 and 403.
+    """
+    cloud, body = call.cloud, _completed(cluster, POOLS.kept(sent), name)
+    shape, nodes, project = PoolShape(body), body["initialNodeCount"], name.split("/")[1]
+    check_size(shape, nodes)
+    check_account(cloud, project, body["config"]["serviceAccount"], "node_pool.config.service_account")
+    outside = [zone for zone in shape.zones if region_of(zone) != region_of(cluster.body["locations"][0])]
+    if outside:
+        raise invalid(f"Locations {', '.join(outside)} are not in the region of the cluster.")
+    _check_references(cloud, project, shape)
+    error = lack(call, name, shape, nodes)
+    made = cloud.store.insert(POOL, name, {**body, HIDDEN: {"size": 0}}, now=cloud.now)
+    return (made if error else hold_chips(cloud, made, shape, nodes)), error
 
 
-def completed(cluster: Resource, sent: JsonObject, name: str) -> JsonObject:
+def _completed(cluster: Resource, sent: JsonObject, name: str) -> JsonObject:
     """A new pool with what the service fills in. Raises 400 for a machine type that its zones lack."""
-    locations = sent.get("locations") or cluster.body["locations"]
-    config = sent.get("config", {})
+    locations, config = sent.get("locations") or cluster.body["locations"], sent.get("config", {})
     machine = machine_in(locations[0], config.get("machineType", _DEFAULT_MACHINE))
+    boot_disk = machine.generation.gke_boot_disk if machine.generation else None
     defaults: JsonObject = {
         "machineType": machine.name,
         "diskSizeGb": 100,
-        "diskType": machine.boot_disk,
+        "diskType": boot_disk or "pd-balanced",
         "imageType": "COS_CONTAINERD",
         "oauthScopes": list(_SCOPES),
         "serviceAccount": "default",
         "metadata": {"disable-legacy-endpoints": "true"},
         "shieldedInstanceConfig": {"enableIntegrityMonitoring": True},
-        "windowsNodeConfig": {},
-        "effectiveCgroupMode": "EFFECTIVE_CGROUP_MODE_V2",
     }
     taints = config.get("taints", [])
     if machine.chips and _TPU_TAINT["key"] not in {each.get("key") for each in taints}:
@@ -166,45 +146,68 @@ def completed(cluster: Resource, sent: JsonObject, name: str) -> JsonObject:
     }
 
 
-def checked_new(call: ApiCall, cluster: Resource, name: str, body: JsonObject) -> tuple[int, JsonObject | None]:
-    """How many nodes a zone a new pool begins with, and the error that its operation ends with. Raises 400, 403."""
-    cloud, shape, nodes = call.cloud, PoolShape(body), body["initialNodeCount"]
-    check_pool(shape, nodes)
-    gke_versions.check_node_version(body["version"], cluster.body["currentMasterVersion"])
-    project = name.split("/")[1]
-    check_account(cloud, project, body["config"]["serviceAccount"], "node_pool.config.service_account")
-    check_management(cluster, body["management"])
-    outside = [zone for zone in shape.zones if region_of(zone) != region_of(cluster.body["locations"][0])]
-    if outside:
-        raise invalid(f"Locations {', '.join(outside)} are not in the region of the cluster.")
-    _check_references(cloud, project, shape)
-    return nodes, check_chips(cloud, project, shape, nodes)
-
-
-def check_management(cluster: Resource, management: JsonObject) -> None:
-    """Raises 400: a release channel upgrades its nodes by itself."""
-    channel = cluster.body["releaseChannel"]["channel"]
-    if not management.get("autoUpgrade"):
-        raise invalid(f"Auto_upgrade must be true when release_channel {channel} is set.")
-
-
 def _check_references(cloud: Cloud, project: str, shape: PoolShape) -> None:
-    """Raises 400 for a reservation or a workload policy that does not exist, or does not fit."""
-    if shape.reservation is not None:
-        owner, reserved = shape.reservation
-        for zone in shape.zones if owner in ("", project) else ():
-            place = f"projects/{project}/zones/{zone}"
-            generation = shape.machine.generation.name if shape.machine.generation else ""
-            declared = cloud.limits.declared(LimitScope(project, zone, generation, "reserved")) if generation else None
-            if not (declared and declared.name == reserved) and not RESERVATIONS.find(
-                cloud, f"{place}/reservations/{reserved}"
-            ):
-                raise invalid(f"Reservation '{reserved}' does not exist in zone '{zone}' of project '{project}'.")
-    if policy := shape.body.get("placementPolicy", {}).get("policyName"):
-        place = f"projects/{project}/regions/{region_of(shape.zones[0])}/resourcePolicies"
-        held = RESOURCE_POLICIES.find(cloud, f"{place}/{policy.rpartition('/')[2]}")
-        if held is None:
-            raise invalid(f"The resource policy '{place}/{policy.rpartition('/')[2]}' was not found.")
-        topology = held.body.get("workloadPolicy", {}).get("acceleratorTopology")
-        if topology and shape.topology and topology != shape.topology:
-            raise invalid(f"The workload policy '{policy}' is of topology {topology}, not of {shape.topology}.")
+    """Raises 400 for a reservation or a workload policy that does not exist."""
+    owner, reserved = shape.reservation or ("elsewhere", "")
+    for scope in shape.scopes(project) if owner in ("", project) else ():
+        declared = cloud.limits.declared(LimitScope(project, scope.zone, scope.generation, "reserved"))
+        name = f"projects/{project}/zones/{scope.zone}/reservations/{reserved}"
+        if not (declared and declared.name == reserved) and not RESERVATIONS.find(cloud, name):
+            raise invalid(f"Reservation '{reserved}' does not exist in zone '{scope.zone}' of project '{project}'.")
+    if policy := shape.body.get("placementPolicy", {}).get("policyName", "").rpartition("/")[2]:
+        name = f"projects/{project}/regions/{region_of(shape.zones[0])}/resourcePolicies/{policy}"
+        if RESOURCE_POLICIES.find(cloud, name) is None:
+            raise invalid(f"The resource policy '{name}' was not found.")
+
+
+# Changes
+
+
+@handles("container.projects.locations.clusters.nodePools.setSize")
+def set_size(call: ApiCall) -> JsonObject:
+    cloud, held, nodes = call.cloud, POOLS.found(call), call.body.get("nodeCount", 0)
+    shape = PoolShape(held.body)
+    check_size(shape, nodes)
+    check_idle(cloud, cluster_of(held.name))
+    more = max(0, nodes - hidden(held)["size"])
+    error = lack(call, held.name, shape, more)
+    failed = {"status": "RUNNING_WITH_ERROR", **why_lacking(error)} if error else {}
+    if error is None:
+        held = hold_chips(cloud, held, shape, nodes)
+    changed(cloud, held, {"status": "RECONCILING"})
+    after = {**RUNNING, "statusMessage": "", "conditions": [], HIDDEN: {"size": nodes}}
+    return begin(call, "SET_NODE_POOL_SIZE", held.name, 90.0, after, failed=failed, error=error)
+
+
+@handles("container.projects.locations.clusters.nodePools.setManagement")
+def set_management(call: ApiCall) -> JsonObject:
+    wanted = bodies.without_unset(call.body.get("management", {}))
+    return POOLS.change(call, POOLS.found(call), {"management": wanted}, "SET_NODE_POOL_MANAGEMENT")
+
+
+@handles("container.projects.locations.clusters.nodePools.update")
+def update(call: ApiCall) -> JsonObject:
+    """Change what was sent: parts of the node configuration, but for a few of the pool itself."""
+    held, public = POOLS.found(call), {}
+    config: JsonObject = dict(held.body["config"])
+    for field, value in call.body.items():
+        value = bodies.without_unset(value) if isinstance(value, dict) else value
+        if field == "nodeVersion":
+            public["version"] = value
+        elif field == "nodeNetworkConfig":
+            public["networkConfig"] = {**held.body["networkConfig"], **value}
+        elif field in _OF_POOL:
+            public[field] = value
+        elif field not in _IN_BODY_ONLY:
+            _replace(config, field, value.get(_WRAPPED[field]) if field in _WRAPPED else value)
+    check_size(PoolShape({**held.body, **public, "config": config}), hidden(held)["size"])
+    return POOLS.change(
+        call, held, {**public, "config": config}, "UPGRADE_NODES" if "version" in public else "UPDATE_CLUSTER"
+    )
+
+
+def _replace(config: JsonObject, field: str, value: Any) -> None:
+    if value in (None, "", [], False):
+        config.pop(field, None)
+    else:
+        config[field] = int(value) if field == "diskSizeGb" else value
