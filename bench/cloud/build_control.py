@@ -43,15 +43,13 @@ class BuildControl(Control):
         return self._ask("POST", "builds/take", {} if name is None else {"name": name})["build"]
 
     def report(
-        self, name: str, *, status: str = "WORKING", steps: Mapping[str, Mapping[str, Any]] | None = None, **more: Any
+        self, name: str, *, status: str, steps: Mapping[str, Mapping[str, Any]] | None = None, **more: Any
     ) -> JsonObject:
-        """Say how a build that was taken goes; the answer is the build as it is now.
+        """Say how a build that was taken ended; the answer is the build as it is now.
 
-        status: WORKING, or how it ended: SUCCESS, FAILURE, TIMEOUT, INTERNAL_ERROR. steps: by their id (or place,
-        from "0", where they have none) `status` and perhaps `exitCode` and `seconds`; without `seconds` a step's time
-        runs from the report of its WORKING to that of its end, in cloud time. more: statusDetail, failureInfo,
-        results, timing. A build that was cancelled meanwhile is answered as it is, CANCELLED, and takes nothing:
-        whoever runs it stops.
+        status: SUCCESS, FAILURE, TIMEOUT, INTERNAL_ERROR, CANCELLED. steps: by their id (or place, from "0", where they
+        have none) `status` and `seconds`. more: statusDetail. A build that was cancelled meanwhile is answered as it
+        is, CANCELLED, and takes nothing.
         """
         body = {"name": name, "status": status, "steps": {key: dict(value) for key, value in (steps or {}).items()}}
         return self._ask("POST", "builds/report", {**body, **more})["build"]

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.cloud.services.cloudbuild import triggers as cloudbuild_triggers
 from infra.model.images.globs import first_match, is_path_filter, matches
 from workflows import triggering as github_filters
 
@@ -78,7 +77,6 @@ PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
 
 @settings(deadline=None, max_examples=500)
 @given(FILTERS, PATHS)
-def test_the_plan_cloud_build_and_github_read_every_filter_alike(pattern: str, path: str) -> None:
+def test_the_plan_and_github_read_every_filter_alike(pattern: str, path: str) -> None:
     named = matches(path, pattern)
-    assert cloudbuild_triggers.matches(path, pattern) is named
     assert github_filters.included(path, [pattern]) is named

@@ -1,9 +1,8 @@
 """Cloud Build v1: builds, from the queue to their end, and what the service refuses of one before it keeps it.
 
-Owns the record of a build and its states: QUEUED (PENDING where a person must approve), WORKING, and one of the ends;
-the rules of steps, substitution keys, and logging with an account of one's own; and how builds and triggers are named.
-Nothing here runs a step: whoever does takes the next build of the queue and reports (`builds.control`). A build waits
-for that for ever, where the real service gives up after `queueTtl`.
+Owns the record of a build and its states: QUEUED, WORKING, and one of the ends; and how builds and triggers are named.
+Nothing here runs a step: a runner takes the next build of the queue and reports (`control`). A build waits for that for
+ever, where the real service gives up after `queueTtl`.
 Sources: https://cloud.google.com/build/docs/api/reference/rest/v1/projects.builds, read 2026-11-21, and
 https://cloud.google.com/build/docs/build-config-file-schema, read 2026-11.
 """
@@ -30,10 +29,6 @@ ENDS = ("SUCCESS", "FAILURE", "INTERNAL_ERROR", "TIMEOUT", "CANCELLED", "EXPIRED
 _METADATA = "type.googleapis.com/google.devtools.cloudbuild.v1.BuildOperationMetadata"
 _BUILD = "type.googleapis.com/google.devtools.cloudbuild.v1.Build"
 _DEFAULTS = {"timeout": "3600s", "queueTtl": "3600s"}
-# What is known of any build; triggers and their events add to it.
-_OF_EVERY_BUILD = frozenset({"PROJECT_ID", "PROJECT_NUMBER", "BUILD_ID", "LOCATION"})
-_KEY = re.compile(r"_[A-Z0-9_]+")
-_ACCOUNT = re.compile(r"projects/([^/]+)/serviceAccounts/([^/@]+@[^/]+)")
 _OWN_LOGGING = frozenset({"CLOUD_LOGGING_ONLY", "NONE"})
 _PARENT = re.compile(r"projects/([^/]+)/locations/([^/]+)(?:/|$)")
 
@@ -82,8 +77,6 @@ class _Builds(ByAge):
         template = bodies.without_unset(call.body)
         check_build(template)
         check_account(call.cloud, parent, template.get("serviceAccount", ""))
-        if template.get("options", {}).get("substitutionOption") != "ALLOW_LOOSE":
-            _check_match(template)
         return operation(add(call.cloud, parent, template, own=template.get("substitutions", {})))
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
@@ -187,46 +180,14 @@ def operation_named(cloud: Cloud, name: str) -> JsonObject | None:
     return None if held is None else operation(held)
 
 
-def _check_match(template: JsonObject) -> None:
-    """Raises 400 where the variables of a build and the values given for them are not the same."""
-    given = template.get("substitutions", {})
-    named = {*substitutions.names_in(template), *substitutions.names_in(list(given.values()))}
-    for name in sorted(named):
-        if name not in given and name not in _OF_EVERY_BUILD:
-            raise invalid(f'key in the template "{name}" is not a valid built-in substitution', field="build")
-    automatic = template.get("options", {}).get("automapSubstitutions") or any(
-        step.get("automapSubstitutions") for step in template["steps"]
-    )
-    for name in sorted(given):
-        if name not in named and not automatic:
-            raise invalid(f'key "{name}" in the substitution data is not matched in the template', field="build")
-
-
 def check_build(build: JsonObject) -> None:
-    """Steps, substitution keys, and a place for the logs of an account of one's own. Raises 400."""
-    steps = build.get("steps", [])
-    if not steps:
+    """Raises 400 for a build without steps, and for one of an account of its own that has no place for its logs."""
+    if not build.get("steps"):
         raise invalid("build.steps: at least one step is required.", field="build.steps")
-    seen: set[str] = set()
-    for at, step in enumerate(steps):
-        where = f"build.steps[{at}]"
-        if not step.get("name"):
-            raise invalid(f"invalid build step {at}: a name is required.", field=f"{where}.name")
-        if "script" in step and ("entrypoint" in step or "args" in step):
-            raise invalid(f"build step {at} has a script, so neither entrypoint nor args.", field=f"{where}.script")
-        if unknown := [each for each in step.get("waitFor", []) if each != "-" and each not in seen]:
-            raise invalid(f"build step {at} waits for '{unknown[0]}', which no step before it is.", field=where)
-        if step.get("id") in seen:
-            raise invalid(f"the step id '{step['id']}' is given twice.", field=f"{where}.id")
-        seen.add(step.get("id", ""))
-    check_keys(build.get("substitutions", {}), "build.substitutions")
-    substitutions.check_readable([build, list(build.get("substitutions", {}).values())])
-    options = build.get("options", {})
     if (
         build.get("serviceAccount")
         and not build.get("logsBucket")
-        and options.get("logging") not in _OWN_LOGGING
-        and options.get("defaultLogsBucketBehavior") != "REGIONAL_USER_OWNED_BUCKET"
+        and build.get("options", {}).get("logging") not in _OWN_LOGGING
     ):
         raise invalid(
             "if 'build.service_account' is specified, the build must either (a) specify 'build.logs_bucket', (b) use "
@@ -237,26 +198,9 @@ def check_build(build: JsonObject) -> None:
 
 
 def check_account(cloud: Cloud, parent: str, account: str) -> None:
-    """Raises 400 for a malformed name, and 404 for an account of the parent's project that does not exist."""
-    if not account:
-        return
-    found = _ACCOUNT.fullmatch(account)
-    if found is None:
-        raise invalid(f"Invalid service account '{account}': write projects/PROJECT/serviceAccounts/EMAIL.")
-    project, email = parent.split("/")[1], found[2]
-    if not email.endswith(f"@{project}.iam.gserviceaccount.com"):
-        return
+    """Raises 404 for an account of the parent's project that does not exist."""
+    project, email = parent.split("/")[1], account.rpartition("/")[2]
     name = account_name(project, email)
-    if cloud.store.find(SERVICE_ACCOUNT_KIND, name) is None:
+    own = email.endswith(f"@{project}.iam.gserviceaccount.com")
+    if own and cloud.store.find(SERVICE_ACCOUNT_KIND, name) is None:
         raise not_found(name)
-
-
-def check_keys(own: JsonObject, field: str) -> None:
-    """Raises 400 for a name that no person's substitution may have."""
-    for key in own:
-        if not _KEY.fullmatch(key):
-            raise invalid(
-                f"substitution key '{key}' must begin with an underscore and hold capital letters, digits and "
-                "underscores.",
-                field=field,
-            )

@@ -16,8 +16,6 @@ from bench.cloud.store import Resource
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_STATES = frozenset({"QUEUED", "WORKING", *builds.ENDS})
-_REPORTED = ("statusDetail", "failureInfo", "results", "timing")
 
 
 @obeys("POST builds/push")
@@ -62,16 +60,12 @@ def take(order: Order) -> JsonObject:
     name = body.get("name")
     for held in builds.queued(cloud):
         if name is None or name in (held.name, held.body["id"]):
-            return {"build": builds.shown(_begun(cloud, held))}
+            begun = {**held.body, "status": "WORKING", "startTime": timestamp(cloud.now)}
+            return {"build": builds.shown(cloud.store.replace(held, begun, now=cloud.now))}
     if name is not None:
         held = _named(cloud, name)
         raise failed_precondition(f"Build '{held.body['id']}' is {held.body['status']} and not in the queue.")
     return {"build": None}
-
-
-def _begun(cloud: Cloud, held: Resource) -> Resource:
-    body = {**held.body, "status": "WORKING", "startTime": timestamp(cloud.now)}
-    return cloud.store.replace(held, body, now=cloud.now)
 
 
 @obeys("POST builds/report")
@@ -82,44 +76,22 @@ def report(order: Order) -> JsonObject:
         return {"build": builds.shown(held)}
     if held.body["status"] != "WORKING":
         raise failed_precondition(f"Build '{held.body['id']}' is {held.body['status']}: nobody runs it.")
-    status = body.get("status", "WORKING")
-    if status != "WORKING" and status not in builds.ENDS:
+    status = body.text("status")
+    if status not in builds.ENDS:
         raise invalid(f"{status!r} is not an end of a build; ends: {', '.join(builds.ENDS)}.", field="status")
-    steps = _stepped(cloud, held, body.get("steps", {}))
-    changes = {"status": status, "steps": steps, **{key: body[key] for key in _REPORTED if key in body}}
-    if status == "WORKING":
-        held = cloud.store.replace(held, {**held.body, **changes}, now=cloud.now)
-    else:
-        held = builds.end(cloud, held, changes)
-    return {"build": builds.shown(held)}
-
-
-def _stepped(cloud: Cloud, held: Resource, reported: dict[str, JsonObject]) -> list[JsonObject]:
-    steps = held.body["steps"]
-    names = [step.get("id") or str(at) for at, step in enumerate(steps)]
-    if unknown := sorted(set(reported) - set(names)):
-        raise invalid(f"The build has no step {', '.join(unknown)}; it has {', '.join(names)}.", field="steps")
-    after, done = held.body["startTime"], []
-    for name, step in zip(names, steps, strict=True):
-        done.append(_step(cloud, step, reported[name], after) if name in reported else step)
-        after = done[-1].get("timing", {}).get("endTime", after)
-    return done
-
-
-def _step(cloud: Cloud, step: JsonObject, report: JsonObject, after: str) -> JsonObject:
-    """after: when the step before it ended, from which a step counts whose length alone is reported."""
-    status, seconds = report.get("status"), report.get("seconds")
-    if status not in _STATES:
-        raise invalid(f"{status!r} is not a state of a step.", field="steps")
-    now, timing = timestamp(cloud.now), dict(step.get("timing", {}))
-    if isinstance(seconds, int | float):
-        timing = {"startTime": after, "endTime": timestamp(seconds_of(after) + seconds)}
-    elif status == "WORKING":
-        timing["startTime"] = now
-    elif status in builds.ENDS and "startTime" in timing:
-        timing["endTime"] = now
-    told = {"status": status, **({"exitCode": report["exitCode"]} if "exitCode" in report else {})}
-    return {**step, **told, **({"timing": timing} if timing else {})}
+    reported, after, steps = body.get("steps", {}), held.body["startTime"], []
+    for at, step in enumerate(held.body["steps"]):
+        if told := reported.get(step.get("id") or str(at)):
+            ended = timestamp(seconds_of(after) + told.get("seconds", 0))
+            step = {**step, "status": told["status"], "timing": {"startTime": after, "endTime": ended}}
+            after = ended
+        steps.append(step)
+    changes = {
+        "status": status,
+        "steps": steps,
+        **({"statusDetail": body["statusDetail"]} if "statusDetail" in body else {}),
+    }
+    return {"build": builds.shown(builds.end(cloud, held, changes))}
 
 
 @obeys("POST builds/list")

@@ -1,7 +1,7 @@
 """What starts builds: a push to a linked repository, a message to a topic, and a person who runs a trigger.
 
-Owns which triggers an event is for and what a build is told of it. A trigger whose configuration lies in a file of the
-repository ends at once, since the local cloud keeps no files of repositories.
+Owns which triggers an event is for and what a build is told of it. A trigger whose configuration is in a file of the
+repository starts nothing, since the local cloud keeps no files of repositories.
 Sources, read 2026-11-21: https://cloud.google.com/build/docs/automating-builds/create-manage-triggers and
 https://cloud.google.com/build/docs/automating-builds/automate-builds-pubsub-events
 """
@@ -11,17 +11,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles
 from bench.cloud.errors import JsonObject, invalid
 from bench.cloud.services.cloudbuild import builds, connections
 from bench.cloud.services.cloudbuild.substitutions import Heard
-from bench.cloud.services.cloudbuild.triggers import TRIGGERS, passing
+from bench.cloud.services.cloudbuild.triggers import TRIGGERS
 from bench.cloud.services.pubsub import api as pubsub
 from bench.cloud.store import Resource
+from infra.model.images.globs import first_match
 
 # What the service sets for every build that a trigger starts, whatever its configuration says.
 _TRIGGERED = {"substitutionOption": "ALLOW_LOOSE", "dynamicSubstitutions": True}
@@ -64,25 +64,26 @@ class TriggerOutcome:
 def on_push(cloud: Cloud, push: PushedCommits) -> list[TriggerOutcome]:
     """Let every push trigger of the repository look at a push, in the order in which they were made."""
     note(cloud, push.repository, push.branch or push.tag, push.commit)
-    return [_answered(cloud, trigger, push, refs) for trigger, refs in _of_repository(cloud, push.repository)]
+    wanted = push.repository.lower()
+    return [_answered(cloud, each, push) for each in _each(cloud) if _repository(cloud, each).lower() == wanted]
 
 
 def on_message(cloud: Cloud, topic: str, message: JsonObject) -> None:
     """Start every trigger that listens to a topic."""
     for trigger in _each(cloud):
         listens = trigger.body.get("pubsubConfig", {}).get("topic") == topic
-        if listens and not trigger.body.get("disabled"):
+        if listens and "build" in trigger.body and not trigger.body.get("disabled"):
             _start(cloud, trigger, message=message)
 
 
 pubsub.LISTENERS.append(on_message)
 
 
-@handles("cloudbuild.projects.triggers.run", "cloudbuild.projects.locations.triggers.run")
+@handles("cloudbuild.projects.locations.triggers.run")
 def run_trigger(call: ApiCall) -> JsonObject:
     """Whether the trigger is disabled or not, and whatever it listens to."""
     trigger = TRIGGERS.found(call)
-    source = call.body if call.method == "cloudbuild.projects.triggers.run" else call.body.get("source", {})
+    source = call.body.get("source", {})
     own = source.get("substitutions", {})
     repository = _repository(call.cloud, trigger)
     if not repository:
@@ -123,52 +124,38 @@ def _each(cloud: Cloud) -> list[Resource]:
     return sorted(cloud.store.each(TRIGGERS.kind), key=lambda held: held.body["number"])
 
 
-def _of_repository(cloud: Cloud, repository: str) -> Iterator[tuple[Resource, JsonObject]]:
-    for trigger in _each(cloud):
-        event = trigger.body.get("repositoryEventConfig") or trigger.body.get("github") or {}
-        if "push" in event and _repository(cloud, trigger).lower() == repository.lower():
-            yield trigger, event["push"]
-
-
 def _repository(cloud: Cloud, trigger: Resource) -> str:
     """`owner/name` of the repository that a trigger answers; empty where it answers none, or one that is gone."""
-    if github := trigger.body.get("github"):
-        return f"{github.get('owner', '')}/{github.get('name', '')}"
     linked = connections.REPOSITORIES.find(cloud, trigger.body.get("repositoryEventConfig", {}).get("repository", ""))
     return connections.github_name(linked) if linked else ""
 
 
-def _answered(cloud: Cloud, trigger: Resource, push: PushedCommits, refs: JsonObject) -> TriggerOutcome:
-    reason = _against(cloud, trigger, push, refs)
-    if reason:
-        return TriggerOutcome(trigger, None, reason)
-    files = passing(
-        push.changed,
-        included=trigger.body.get("includedFiles", ()),
-        ignored=trigger.body.get("ignoredFiles", ()),
-    )
-    filtered = "includedFiles" in trigger.body or "ignoredFiles" in trigger.body
-    if filtered and not files:
-        return TriggerOutcome(trigger, None, "no changed file passes its filters")
-    return TriggerOutcome(
-        trigger, _start(cloud, trigger, push=push), f"changed: {', '.join(files)}" if filtered else "any file"
-    )
-
-
-def _against(cloud: Cloud, trigger: Resource, push: PushedCommits, refs: JsonObject) -> str:
-    """Why a push is not for a trigger, before its files are looked at; empty when it is."""
-    if trigger.body.get("disabled"):
-        return "the trigger is disabled"
-    name = trigger.body.get("repositoryEventConfig", {}).get("repository")
-    if name and connections.connection_of(cloud, connections.REPOSITORIES.named(cloud, name)).body.get("disabled"):
-        return "its connection is disabled"
+def _answered(cloud: Cloud, trigger: Resource, push: PushedCommits) -> TriggerOutcome:
+    """Start a build where the push is for the trigger; else say why there is none."""
+    body, config = trigger.body, trigger.body["repositoryEventConfig"]
+    included, ignored, refs = body.get("includedFiles", ()), body.get("ignoredFiles", ()), config["push"]
+    linked = connections.REPOSITORIES.named(cloud, config["repository"])
     kind, ref = ("branch", push.branch) if push.branch else ("tag", push.tag)
-    if kind not in refs:
-        return f"it answers no {kind}"
+    kept = [each for each in push.changed if not first_match(each, ignored)]
+    files = [each for each in kept if not included or first_match(each, included)]
+    against = ""
+    if body.get("disabled"):
+        against = "the trigger is disabled"
+    elif connections.connection_of(cloud, linked).body.get("disabled"):
+        against = "its connection is disabled"
+    elif "build" not in body:
+        against = "its configuration is in a file of the repository"
+    elif kind not in refs:
+        against = f"it answers no {kind}"
     # RE2 searches, so that `main` also stands for `maintenance`; the anchors are a person's.
-    if bool(re.search(refs[kind], ref)) == refs.get("invertRegex", False):
-        return f"{kind} {ref} is not one of its"
-    return ""
+    elif bool(re.search(refs[kind], ref)) == refs.get("invertRegex", False):
+        against = f"{kind} {ref} is not one of its"
+    elif (included or ignored) and not files:
+        against = "no changed file passes its filters"
+    if against:
+        return TriggerOutcome(trigger, None, against)
+    reason = f"changed: {', '.join(files)}" if included or ignored else "any file"
+    return TriggerOutcome(trigger, _start(cloud, trigger, push=push), reason)
 
 
 def _start(
@@ -179,25 +166,23 @@ def _start(
     own: Mapping[str, str] | None = None,
     message: JsonObject | None = None,
 ) -> Resource:
-    body, parent = trigger.body, trigger.name.partition("/triggers/")[0]
-    identity = trigger.name.rpartition("/")[2]
+    body, (parent, _, identity) = trigger.body, trigger.name.partition("/triggers/")
     template = body.get("build", {})
     account = body.get("serviceAccount") or template.get("serviceAccount", "")
     builtin = {
         "TRIGGER_NAME": body["name"],
-        "TRIGGER_BUILD_CONFIG_PATH": body.get("filename", ""),
         **({"SERVICE_ACCOUNT": account, "SERVICE_ACCOUNT_EMAIL": account.rpartition("/")[2]} if account else {}),
         **(push.known if push else {}),
     }
-    more: JsonObject = {"buildTriggerId": identity, "serviceTags": [f"trigger-{identity}"], **_source(trigger, push)}
+    more: JsonObject = {"buildTriggerId": identity, "serviceTags": [f"trigger-{identity}"]}
     if account:
         more["serviceAccount"] = account
-    if body.get("approvalConfig", {}).get("approvalRequired"):
-        more |= {"status": "PENDING", "approval": {"state": "PENDING", "config": body["approvalConfig"]}}
-    if "build" not in body:
-        why = "the local cloud keeps no files of repositories, so it cannot read a build configuration from one"
-        more |= {"status": "FAILURE", "statusDetail": why, "finishTime": timestamp(cloud.now)}
-        more["failureInfo"] = {"type": "FETCH_SOURCE_FAILED", "detail": why}
+    if push is not None:
+        source = {"repository": body["repositoryEventConfig"]["repository"], "revision": push.commit}
+        more |= {
+            "source": {"connectedRepository": source},
+            "sourceProvenance": {"resolvedConnectedRepository": source},
+        }
     return builds.add(
         cloud,
         parent,
@@ -207,16 +192,3 @@ def _start(
         heard=Heard(message, body.get("substitutions", {}).keys()) if message else None,
         more=more,
     )
-
-
-def _source(trigger: Resource, push: PushedCommits | None) -> JsonObject:
-    if push is None:
-        return {}
-    if config := trigger.body.get("repositoryEventConfig"):
-        source = {"repository": config["repository"], "revision": push.commit}
-        return {
-            "source": {"connectedRepository": source},
-            "sourceProvenance": {"resolvedConnectedRepository": source},
-        }
-    url = f"https://github.com/{push.repository}.git"
-    return {"source": {"gitSource": {"url": url, "revision": push.commit}}}

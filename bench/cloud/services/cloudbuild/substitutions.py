@@ -1,43 +1,24 @@
 """The variables of a build: which there are, how a text names them, and what a message gives to them.
 
-Owns `$NAME`, `${NAME}`, `$$` for a dollar sign, and `$(body.message...)` in the substitutions of a trigger that a
-message starts. Nothing is substituted in a script. Bash's ways of cutting a value (`${NAME:0:7}`) are not read.
+Owns `$NAME`, `${NAME}`, `$$` for a dollar sign, and `$(body.message.attributes.NAME)` in the substitutions of a trigger
+that a message starts. Nothing is substituted in a script. Bash's ways of cutting a value (`${NAME:0:7}`) are not read.
 Sources, read 2026-11-21: https://cloud.google.com/build/docs/configuring-builds/substitute-variable-values and
 https://cloud.google.com/build/docs/configuring-builds/use-bash-and-bindings-in-substitutions
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.cloud.errors import ApiError, JsonObject, invalid
-from bench.cloud.services import bodies
+from bench.cloud.errors import JsonObject, invalid
 
 _REFERENCE = re.compile(
     r"\$(?:(?P<dollar>\$)|\((?P<binding>body[^)]*)\)|\{(?P<braced>[^}]*)\}|(?P<bare>[A-Z_][A-Z0-9_]*))"
 )
-_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
-_STEP_OF_PATH = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 _PLAIN = frozenset({"script", "substitutions"})
-
-
-def names_in(value: Any) -> Iterator[str]:
-    """Every variable that a build's texts name."""
-    for text in _texts(value):
-        for hit in _REFERENCE.finditer(text):
-            if name := hit["braced"] or hit["bare"]:
-                yield name
-
-
-def check_readable(value: Any) -> None:
-    """Raises 501 for a reference that the local cloud does not read, such as `${NAME:0:7}`."""
-    for name in names_in(value):
-        if not _NAME.fullmatch(name):
-            raise ApiError(501, f"The local cloud does not read '${{{name}}}': it knows $NAME and ${{NAME}} alone.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +60,6 @@ def applied(value: Any, values: Mapping[str, str]) -> Any:
     return value
 
 
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if key not in _PLAIN:
-                yield from _texts(item)
-
-
 def _expanded(text: str, value_of: Any, message: JsonObject | None) -> str:
     def one(hit: re.Match[str]) -> str:
         if hit["dollar"]:
@@ -103,23 +72,6 @@ def _expanded(text: str, value_of: Any, message: JsonObject | None) -> str:
 
 
 def _bound(message: JsonObject, path: str) -> str:
-    """What a binding names: `body.message.data` is the text that was published, or the JSON in it."""
-    body: Any = {"message": {**message, "data": _data(message.get("data", ""))}}
-    for key, index in _STEP_OF_PATH.findall(path.removeprefix("body")):
-        if key and isinstance(body, dict):
-            body = body.get(key)
-        elif index and isinstance(body, list) and int(index) < len(body):
-            body = body[int(index)]
-        else:
-            return ""
-    if body is None:
-        return ""
-    return body if isinstance(body, str) else json.dumps(body, separators=(",", ":"))
-
-
-def _data(encoded: str) -> Any:
-    text = bodies.decoded(encoded).decode("utf-8", "replace")
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    """What `body.message.attributes.NAME` names; other parts of a message are not read here."""
+    name = path.removeprefix("body.message.attributes.")
+    return message.get("attributes", {}).get(name, "")
