@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote
 from bench.cloud.cloud import Cloud
 from bench.cloud.errors import ApiError
 from bench.cloud.faults import FaultTarget
-from bench.cloud.kubernetes import clusters, deletes, discovery, pods, verbs
+from bench.cloud.kubernetes import clusters, discovery, pods, verbs
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.status import StatusError
 from bench.cloud.kubernetes.verbs import KubernetesCall
@@ -27,13 +27,13 @@ from bench.cloud.requestlog import LoggedRequest
 from bench.cloud.wire import HttpRequest, Reply
 
 JsonObject = dict[str, Any]
-Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete"]
 
 _PATH: Final = re.compile(r"/kubernetes/(projects/([^/]+)/locations/([^/]+)/clusters/[^/]+)(/.*)?")
 _JSON: Final = {"content-type": "application/json"}
-_HEALTH: Final = ("healthz", "livez", "readyz")
+_LOG: Final = ("Pod", "log")
 _SINGLE: Final[Mapping[str, Verb]] = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_MANY: Final[Mapping[str, Verb]] = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+_MANY: Final[Mapping[str, Verb]] = {"GET": "list", "POST": "create"}
 
 
 class _DryRunEnd(Exception):  # noqa: N818 - it carries an answer past the writes that are undone
@@ -64,8 +64,6 @@ class KubernetesApi:
                 raise StatusError(401, "Unauthorized")
             keyspace = Keyspace(self._cloud, cluster)
             parts = [unquote(part) for part in rest.split("/") if part]
-            if request.verb == "GET" and parts and parts[0] in _HEALTH:
-                return Reply(200, b"ok", {"content-type": "text/plain"})
             if request.verb == "GET" and (found := discovery.answer(keyspace, parts)) is not None:
                 return Reply(200, _text(found), _JSON)
             call = self._call(request, keyspace, parts)
@@ -79,23 +77,19 @@ class KubernetesApi:
 
     def _call(self, request: HttpRequest, keyspace: Keyspace, parts: list[str]) -> KubernetesCall:
         """The request, understood. Raises 404 for a kind that is not served."""
-        head = parts[0] if parts else ""
-        group, version, rest = ("", *_split(parts[1:])) if head == "api" else (*_pair(parts[1:]), parts[3:])
+        group, version, rest = "", "", []
+        if parts[:1] == ["api"] and len(parts) > 1:
+            version, rest = parts[1], parts[2:]
+        elif parts[:1] == ["apis"] and len(parts) > 2:
+            group, version, rest = parts[1], parts[2], parts[3:]
         namespace = ""
-        if len(rest) > 2 and rest[0] == "namespaces" and rest[2] not in ("status", "finalize"):
+        if len(rest) > 2 and rest[0] == "namespaces" and rest[2] != "status":
             namespace, rest = rest[1], rest[2:]
-        kind = keyspace.kind_at(group, version, rest[0]) if rest and head in ("api", "apis") else None
-        if kind is None or len(rest) > 3:
+        kind = keyspace.kind_at(group, version, rest[0]) if 0 < len(rest) < 4 else None
+        _, name, subresource, *_ = *rest, "", "", ""
+        served = not subresource or (subresource == "status" and kind is not None and kind.status)
+        if kind is None or not (served or (kind.kind, subresource) == _LOG):
             raise StatusError(404, "the server could not find the requested resource")
-        name, subresource = _pair(rest[1:])
-        if (
-            subresource
-            and not (subresource == "status" and kind.status)
-            and (kind.kind, subresource) not in pods.SERVED
-        ):
-            raise StatusError(
-                404, f"the server could not find the requested resource ({subresource} of {kind.resource})"
-            )
         return KubernetesCall(
             cloud=self._cloud,
             keyspace=keyspace,
@@ -110,62 +104,41 @@ class KubernetesApi:
         )
 
     def _done(self, call: KubernetesCall, verb: Verb) -> Reply:
-        if (call.kind.kind, call.subresource) in pods.SERVED:
-            with self._cloud.store.transaction():
-                return pods.SERVED[call.kind.kind, call.subresource](call)
+        if (call.kind.kind, call.subresource) == _LOG:
+            return pods.log(call)
         if verb == "watch":
             return Reply(200, b"", _JSON, stream=Watch(call))
         with self._cloud.store.transaction():
-            answer = self._tried(call, VERBS[verb]) if call.dry else VERBS[verb](call)
-        told = {"warning": ", ".join(f'299 - "{_quoted(each)}"' for each in call.warnings)} if call.warnings else {}
-        return Reply(201 if verb == "create" else 200, _text(answer), {**_JSON, **told})
+            dry = call.query.get("dryRun") == "All"
+            answer = self._tried(call, VERBS[verb]) if dry else VERBS[verb](call)
+        return Reply(201 if verb == "create" else 200, _text(answer), _JSON)
 
     def _tried(self, call: KubernetesCall, act: Callable[[KubernetesCall], JsonObject]) -> JsonObject:
         """What a write would answer, with nothing written."""
         try:
             with self._cloud.store.attempt():
-                _end_dry(act(call))
+                raise _DryRunEnd(act(call))  # noqa: TRY301 - the answer leaves what is undone
         except _DryRunEnd as end:
             return end.answer
-        raise AssertionError("a dry run always ends so")
-
-
-def _end_dry(answer: JsonObject) -> None:
-    raise _DryRunEnd(answer)
 
 
 VERBS: Final[Mapping[str, Callable[[KubernetesCall], JsonObject]]] = {
     "get": verbs.get, "list": verbs.listed, "create": verbs.create, "update": verbs.update, "patch": verbs.patch,
-    "delete": deletes.delete, "deletecollection": deletes.delete_all,
+    "delete": verbs.delete,
 }  # fmt: skip
 
 
 def _verb(request: HttpRequest, call: KubernetesCall) -> Verb:
     """Raises 405."""
-    watching = call.query.get("watch") in ("true", "1")
     found = (_SINGLE if call.name else _MANY).get(request.verb)
-    if (call.kind.kind, call.subresource) in pods.SERVED:
-        return "get" if request.verb == "GET" else "create"
     if found is None:
         raise StatusError(405, "the server does not allow this method on the requested resource")
-    return "watch" if watching and found == "list" else found
-
-
-def _pair(parts: list[str]) -> tuple[str, str]:
-    return (parts[0] if parts else ""), (parts[1] if len(parts) > 1 else "")
-
-
-def _split(parts: list[str]) -> tuple[str, list[str]]:
-    return (parts[0] if parts else ""), parts[1:]
+    return "watch" if found == "list" and call.query.get("watch") in ("true", "1") else found
 
 
 def _refused(refusal: ApiError) -> Reply:
     told = refusal if isinstance(refusal, StatusError) else StatusError(refusal.code, refusal.message)
     return Reply(told.code, _text(told.to_json()), _JSON)
-
-
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _text(body: JsonObject) -> bytes:

@@ -116,16 +116,14 @@ def remove_node(cloud: Cloud, keyspace: Keyspace, node: JsonObject) -> None:
     lifecycle, pods = Lifecycle(keyspace, whole_seconds(cloud.now)), kinds.of_kind("Pod")
     for pod in list(keyspace.each(pods)):
         if pod.get("spec", {}).get("nodeName") == node["metadata"]["name"]:
-            lifecycle.delete(pods, pod, "Background")
-    lifecycle.delete(kinds.of_kind("Node"), node, "Background")
+            lifecycle.delete(pods, pod)
+    lifecycle.delete(kinds.of_kind("Node"), node)
 
 
 def _make(cloud: Cloud, keyspace: Keyspace, kind: kinds.Kind, entity: JsonObject) -> JsonObject:
     """An object that no client asked for."""
     now, status = whole_seconds(cloud.now), entity.get("status")
-    made = admission.born(
-        kind, {"apiVersion": kind.api_version, "kind": kind.kind, **entity}, namespace="", now=now, number=lambda: 0
-    )
+    made = admission.born(kind, {"apiVersion": kind.api_version, "kind": kind.kind, **entity}, namespace="", now=now)
     if status:
         made["status"] = status
     manager = Manager("tidepool", "Update", kind.api_version)

@@ -106,14 +106,6 @@ def say(order: Order) -> JsonObject:
     return {}
 
 
-@obeys("POST k8s/compact")
-def compact(order: Order) -> JsonObject:
-    """Forget what changed so far: watches from before are told to list again (410)."""
-    keyspace = Keyspace(order.cloud, _cluster(order))
-    keyspace.compact(keyspace.revision)
-    return {"revision": keyspace.revision}
-
-
 def _cluster(order: Order) -> str:
     return clusters.named(order.cloud, str(order.body.get("cluster", "")))
 

@@ -58,10 +58,6 @@ class KubernetesControl(Control):
         """Address of the API server that a cluster was told to have; None where its API is this cloud's own."""
         return self._ask("GET", f"kubernetes?{urlencode({'cluster': cluster})}")["endpoint"]
 
-    def compact(self, *, cluster: str = "") -> None:
-        """Forget what changed so far: a watch from before is told to list again."""
-        self._ask("POST", "k8s/compact", {"cluster": cluster})
-
 
 def kubeconfig(cluster: Mapping[str, Any], *, token: str = "local") -> JsonObject:  # noqa: S107 - any token will do
     """What kubectl and client libraries are given to reach one of `clusters`."""

@@ -91,23 +91,10 @@ def without(shape: Shape, value: Any, path: FieldPath) -> Any:
     return value
 
 
-def shown(path: FieldPath) -> str:
-    """A path as conflicts name it: `.spec.template.spec.containers[name="main"].image`."""
-    said = ""
-    for sort, what in path:
-        if sort == "f":
-            said += f".{what}"
-        elif sort == "k":
-            said += "[" + ",".join(f"{key}={json.dumps(value)}" for key, value in what) + "]"
-        else:
-            said += f"[={json.dumps(what)}]"
-    return said
-
-
 def to_wire(paths: Iterable[FieldPath]) -> dict[str, Any]:
     """The tree of `fieldsV1`. The dot says that an item itself is owned, beside what is below it."""
     tree: dict[str, Any] = {}
-    for path in sorted(paths, key=lambda each: (len(each), shown(each))):
+    for path in sorted(paths, key=lambda each: (len(each), repr(each))):
         node = tree
         for element in path:
             node = node.setdefault(_spelled(element), {})

@@ -19,7 +19,7 @@ JsonObject = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Kind:
     """status: whether it is a subresource that is written by itself. schema: the OpenAPI schema of a custom kind, None
-    of a built-in one. definition: name of the CustomResourceDefinition, empty for none. shown_when_deleted: a delete
+    of a built-in one. shown_when_deleted: a delete
     answers with the object rather than with a success.
     """
 
@@ -31,10 +31,8 @@ class Kind:
     status: bool
     singular: str
     short: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
     shape: Shape = field(default=shapes.ANY, repr=False)
     schema: JsonObject | None = field(default=None, repr=False)
-    definition: str = ""
     shown_when_deleted: bool = False
 
     @property
@@ -110,10 +108,8 @@ def of_definition(definition: JsonObject) -> Iterator[Kind]:
             status="status" in version.get("subresources", {}),
             singular=names.get("singular") or names["kind"].lower(),
             short=tuple(names.get("shortNames", ())),
-            categories=tuple(names.get("categories", ())),
             shape=_SHAPES[place],
             schema=schema,
-            definition=metadata["name"],
         )
 
 

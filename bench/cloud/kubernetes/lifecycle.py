@@ -1,15 +1,15 @@
 """How objects end, and what a write leads to in the store itself: finalizers, owners, namespaces and definitions.
 
 Owns deletion as the API server and the garbage collector carry it out, at once instead of by a controller: dependents
-go with their last owner, a namespace with all that is in it, a definition with its objects. What a finalizer holds
-stays until somebody takes the finalizer away.
+go with their owner, whatever propagation is asked for, a namespace with all that is in it, a definition with its
+objects. What a finalizer holds stays until somebody takes the finalizer away.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from bench.cloud.kubernetes import kinds
 from bench.cloud.kubernetes.keyspace import Keyspace
@@ -17,10 +17,8 @@ from bench.cloud.kubernetes.kinds import Kind
 from bench.cloud.kubernetes.status import StatusError
 
 JsonObject = dict[str, Any]
-Propagation = Literal["Background", "Foreground", "Orphan"]
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
-_FOREGROUND: Final = "foregroundDeletion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,109 +38,52 @@ class Lifecycle:
             said = f"unable to create new content in namespace {namespace} because it is being terminated"
             raise StatusError(403, f"{kind.resource} is forbidden: {said}", about=kind.about())
 
-    def delete(self, kind: Kind, entity: JsonObject, propagation: Propagation) -> tuple[JsonObject, bool]:
+    def delete(self, kind: Kind, entity: JsonObject) -> tuple[JsonObject, bool]:
         """Begin the end of an object: it as it is then, and whether it is gone."""
         metadata = dict(entity["metadata"])
-        finalizers = list(metadata.get("finalizers", ()))
-        if propagation == "Foreground" and _FOREGROUND not in finalizers and self._dependents(metadata["uid"]):
-            finalizers.append(_FOREGROUND)
         if "deletionTimestamp" not in metadata:
             metadata |= {"deletionTimestamp": self.now, "deletionGracePeriodSeconds": 0}
-        ending = {**entity, "metadata": {**metadata, **({"finalizers": finalizers} if finalizers else {})}}
+        ending = {**entity, "metadata": metadata}
         if kind.kind == "Namespace":
             ending["status"] = {**ending.get("status", {}), "phase": "Terminating"}
-        if ending != entity and (finalizers or kind.kind in ("Namespace", kinds.DEFINITIONS)):
+        if ending != entity and (metadata.get("finalizers") or kind.kind in ("Namespace", kinds.DEFINITIONS)):
             ending = self.keyspace.put(kind, ending, entity)
-        self._release(metadata["uid"], propagation)
-        if kind.kind == "Namespace":
-            self._empty(metadata["name"])
-        if kind.kind == kinds.DEFINITIONS:
-            self._forget_kinds(ending)
+        for of, below in [*self._dependents(metadata["uid"]), *self._inside(kind, ending)]:
+            if self.keyspace.find(of, below["metadata"].get("namespace", ""), below["metadata"]["name"]):
+                self.delete(of, below)
         return self.settle(kind, ending)
 
     def settle(self, kind: Kind, entity: JsonObject) -> tuple[JsonObject, bool]:
         """Let an object that is ending go once nothing holds it: it as it is then, and whether it is gone."""
         metadata = entity["metadata"]
-        if "deletionTimestamp" not in metadata:
+        if "deletionTimestamp" not in metadata or metadata.get("finalizers") or self._inside(kind, entity):
             return entity, False
-        left = self._held_by(kind, entity)
-        if left:
-            return entity, False
+        if self.keyspace.find(kind, metadata.get("namespace", ""), metadata["name"]) is None:
+            return entity, True
         gone = self.keyspace.remove(kind, entity)
-        self._after(metadata)
+        for name in ("Namespace", kinds.DEFINITIONS):  # What waited for it.
+            holder = kinds.of_kind(name)
+            for each in list(self.keyspace.each(holder)):
+                self.settle(holder, each)
         return gone, True
 
-    def _held_by(self, kind: Kind, entity: JsonObject) -> bool:
-        metadata = entity["metadata"]
-        holding = {*metadata.get("finalizers", ())}
-        if _FOREGROUND in holding and not self._blocking(metadata["uid"]):
-            holding.discard(_FOREGROUND)
+    def _inside(self, kind: Kind, entity: JsonObject) -> list[tuple[Kind, JsonObject]]:
+        """What goes with a namespace, or with a definition."""
         if kind.kind == "Namespace":
-            return bool(holding) or any(self._inside(metadata["name"]))
+            name = entity["metadata"]["name"]
+            return [found for found in self._each() if found[1]["metadata"].get("namespace") == name]
         if kind.kind == kinds.DEFINITIONS:
-            return bool(holding) or any(self._objects_of(entity))
-        return bool(holding)
-
-    def _after(self, metadata: JsonObject) -> None:
-        """What waited for an object that is gone: owners in the foreground, its namespace, its definition."""
-        for reference in metadata.get("ownerReferences", ()):
-            owner = self._by_uid(reference["uid"])
-            if owner is not None and _FOREGROUND in owner[1]["metadata"].get("finalizers", ()):
-                self.settle(*owner)
-        if namespace := metadata.get("namespace"):
-            place = kinds.of_kind("Namespace")
-            if found := self.keyspace.find(place, "", namespace):
-                self.settle(place, found)
-        definitions = kinds.of_kind(kinds.DEFINITIONS)
-        for definition in list(self.keyspace.each(definitions)):
-            self.settle(definitions, definition)
-
-    def _release(self, owner: str, propagation: Propagation) -> None:
-        """Dependents go with their last owner; orphans forget it."""
-        for kind, dependent in self._dependents(owner):
-            metadata = dependent["metadata"]
-            others = [each for each in metadata["ownerReferences"] if each["uid"] != owner]
-            if propagation == "Orphan" or any(self._by_uid(each["uid"]) for each in others):
-                kept = {name: each for name, each in metadata.items() if name != "ownerReferences"}
-                freed = {**dependent, "metadata": {**kept, **({"ownerReferences": others} if others else {})}}
-                self.keyspace.put(kind, freed, dependent)
-            elif "deletionTimestamp" not in metadata:
-                self.delete(kind, dependent, propagation)
-
-    def _empty(self, namespace: str) -> None:
-        for kind, entity in list(self._inside(namespace)):
-            if self.keyspace.find(kind, namespace, entity["metadata"]["name"]):
-                self.delete(kind, entity, "Background")
-
-    def _forget_kinds(self, definition: JsonObject) -> None:
-        for kind, entity in list(self._objects_of(definition)):
-            self.delete(kind, entity, "Background")
-
-    def _objects_of(self, definition: JsonObject) -> Iterator[tuple[Kind, JsonObject]]:
-        kind = next(kinds.of_definition(definition), None)
-        return ((kind, each) for each in self.keyspace.each(kind)) if kind else iter(())
-
-    def _inside(self, namespace: str) -> Iterator[tuple[Kind, JsonObject]]:
-        for kind, entity in self._each():
-            if entity["metadata"].get("namespace") == namespace:
-                yield kind, entity
+            of = next(kinds.of_definition(entity), None)
+            return [(of, each) for each in self.keyspace.each(of)] if of else []
+        return []
 
     def _dependents(self, owner: str) -> list[tuple[Kind, JsonObject]]:
+        """Objects whose only owner this is."""
         return [
             (kind, entity)
             for kind, entity in self._each()
-            if any(each["uid"] == owner for each in entity["metadata"].get("ownerReferences", ()))
+            if [each["uid"] for each in entity["metadata"].get("ownerReferences", ())] == [owner]
         ]
-
-    def _blocking(self, owner: str) -> bool:
-        return any(
-            each["uid"] == owner and each.get("blockOwnerDeletion")
-            for _, entity in self._dependents(owner)
-            for each in entity["metadata"]["ownerReferences"]
-        )
-
-    def _by_uid(self, uid: str) -> tuple[Kind, JsonObject] | None:
-        return next((found for found in self._each() if found[1]["metadata"]["uid"] == uid), None)
 
     def _each(self) -> Iterator[tuple[Kind, JsonObject]]:
         known = {(kind.group, kind.kind): kind for kind in self.keyspace.kinds()}

@@ -7,7 +7,7 @@ Apply", and sigs.k8s.io/structured-merge-diff, read 2026-11.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -92,10 +92,10 @@ def applied(
         if not any(kept[: len(path)] == path for kept in wanted):
             merged = _removed(shape, merged, path)
     changed, gone = fields.compared(shape, bare, merged)
-    conflicts = [(each, sorted(each.fields & changed & wanted, key=fields.shown)) for each in others]
-    if not force and any(paths for _, paths in conflicts):
-        raise _conflict([(each.manager, path) for each, paths in conflicts for path in paths])
-    left = [replace(each, fields=each.fields - gone - frozenset(paths)) for each, paths in conflicts]
+    taken = changed & wanted
+    if not force and (owning := [f'"{each.manager.name}"' for each in others if each.fields & taken]):
+        raise StatusError(409, f"Apply failed: fields are owned by {', '.join(owning)}")
+    left = [replace(each, fields=each.fields - gone - taken) for each in others]
     same = mine == wanted and not changed and not gone
     time = next((each.time for each in managed if each.manager == manager), now) if same else now
     return with_owners(merged, [*left, Owned(manager, wanted, time)])
@@ -157,21 +157,3 @@ def _at(shape: Shape, value: Any, path: FieldPath) -> Any:
             return None
         shape, value = found
     return value
-
-
-def _conflict(conflicts: Sequence[tuple[Manager, FieldPath]]) -> StatusError:
-    causes = [
-        {
-            "reason": "FieldManagerConflict",
-            "message": f'conflict with "{manager.name}"{_through(manager)} using {manager.api_version}',
-            "field": fields.shown(path),
-        }
-        for manager, path in conflicts
-    ]
-    said = "; ".join(f"{each['message']}: {each['field']}" for each in causes)
-    number = f"{len(causes)} conflict{'s' if len(causes) > 1 else ''}"
-    return StatusError(409, f"Apply failed with {number}: {said}", causes=causes)
-
-
-def _through(manager: Manager) -> str:
-    return f' with subresource "{manager.subresource}"' if manager.subresource else ""

@@ -1,13 +1,10 @@
-"""What a pod has beside its object: the lines that it printed, as people and tests say them, and its eviction."""
+"""What a pod has beside its object: the lines that it printed, as people and tests say them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from bench.cloud.cloud import Cloud
-from bench.cloud.kubernetes.status import success
 from bench.cloud.kubernetes.verbs import KubernetesCall
 from bench.cloud.wire import Reply
 
@@ -29,7 +26,7 @@ def forget(cloud: Cloud, cluster: str) -> None:
         cloud.store.delete(_KIND, found.name)
 
 
-def _log(call: KubernetesCall) -> Reply:
+def log(call: KubernetesCall) -> Reply:
     """Raises 404."""
     call.live()
     found = call.cloud.store.find(_KIND, f"{call.keyspace.cluster}/{call.namespace}/{call.name}")
@@ -37,16 +34,3 @@ def _log(call: KubernetesCall) -> Reply:
     if (tail := call.number("tailLines")) is not None:
         lines = lines[-tail:] if tail else []
     return Reply(200, "".join(lines).encode(), {"content-type": "text/plain"})
-
-
-def _evict(call: KubernetesCall) -> Reply:
-    """Raises 404. Budgets of disruptions are a controller's, and count for nothing here."""
-    call.lifecycle.delete(call.kind, call.live(), "Background")
-    answer = success({"name": call.name, "kind": "pods"})
-    return Reply(201, json.dumps(answer).encode(), {"content-type": "application/json"})
-
-
-SERVED: Final[Mapping[tuple[str, str], Callable[[KubernetesCall], Reply]]] = {
-    ("Pod", "log"): _log,
-    ("Pod", "eviction"): _evict,
-}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -141,45 +141,24 @@ def shape_of_schema(schema: Mapping[str, Any], *, root: bool = False) -> Shape:
             return Shape("any", open=True, default=default)
 
 
-def unknown(shape: Shape, value: Any, at: str = "") -> Iterator[str]:
-    """The paths of what no field of the shape takes."""
-    match value:
-        case dict() if shape.sort in ("object", "map"):
-            for name, each in value.items():
-                path, inner = f"{at}.{name}" if at else name, shape.field(name)
-                if inner is None:
-                    yield path
-                else:
-                    yield from unknown(inner, each, path)
-        case list() if shape.sort == "list":
-            for index, each in enumerate(value):
-                yield from unknown(shape.items, each, f"{at}[{index}]")
+def pruned(shape: Shape, value: Any, unknown: list[str], wrong: list[str], at: str = "") -> Any:
+    """The value without what no field of the shape takes.
 
-
-def pruned(shape: Shape, value: Any) -> Any:
-    """The value without what no field of the shape takes."""
-    if isinstance(value, dict) and shape.sort in ("object", "map"):
-        known = ((name, each, shape.field(name)) for name, each in value.items())
-        return {name: pruned(inner, each) for name, each, inner in known if inner is not None}
-    if isinstance(value, list) and shape.sort == "list":
-        return [pruned(shape.items, each) for each in value]
-    return value
-
-
-def mistyped(shape: Shape, value: Any, at: str = "") -> Iterator[str]:
-    """What is wrong with the types of a built-in kind's fields: `spec.replicas: a string where integer is due`."""
+    unknown: gets the paths of that. wrong: gets what has another type than its field: `spec.replicas: not of type
+    integer`.
+    """
     if value is None or shape.sort == "any":
-        return
+        return value
     if not isinstance(value, _PYTHON[shape.sort]) or (isinstance(value, bool) and shape.sort != "boolean"):
-        yield f"{at}: cannot unmarshal {_called(value)} into a field of type {shape.sort}"
+        wrong.append(f"{at}: not of type {shape.sort}")
     elif isinstance(value, dict):
-        for name, each in value.items():
-            inner = shape.field(name)
-            if inner is not None:
-                yield from mistyped(inner, each, f"{at}.{name}" if at else name)
+        paths = {name: f"{at}.{name}" if at else name for name in value}
+        unknown += [paths[name] for name in value if shape.field(name) is None]
+        known = ((name, each, shape.field(name)) for name, each in value.items())
+        return {name: pruned(of, each, unknown, wrong, paths[name]) for name, each, of in known if of is not None}
     elif isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from mistyped(shape.items, each, f"{at}[{index}]")
+        return [pruned(shape.items, each, unknown, wrong, f"{at}[{index}]") for index, each in enumerate(value)]
+    return value
 
 
 def defaulted(shape: Shape, value: Any) -> Any:
@@ -196,8 +175,3 @@ def defaulted(shape: Shape, value: Any) -> Any:
     if isinstance(value, list) and shape.sort == "list":
         return [defaulted(shape.items, each) for each in value]
     return value
-
-
-def _called(value: Any) -> str:
-    named = {bool: "a boolean", str: "a string", dict: "an object", list: "an array"}
-    return next((said for kind, said in named.items() if isinstance(value, kind)), "a number")

@@ -5,36 +5,24 @@ Source: the Kubernetes API conventions, "Response Status Kind", read 2026-11.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from bench.cloud.errors import ApiError, JsonObject
 
 _REASONS = {
     400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed", 409: "Conflict",
     410: "Expired", 415: "UnsupportedMediaType", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError",
-    501: "NotImplemented", 503: "ServiceUnavailable", 504: "Timeout",
+    503: "ServiceUnavailable",
 }  # fmt: skip
 
 
 class StatusError(ApiError):
-    """A refusal. about: group, kind and name of what it is of. causes: single faults, as `details.causes` has them."""
+    """A refusal. about: group, kind and name of what it is of."""
 
-    def __init__(
-        self,
-        code: int,
-        message: str,
-        *,
-        reason: str | None = None,
-        about: JsonObject | None = None,
-        causes: Sequence[JsonObject] = (),
-    ) -> None:
+    def __init__(self, code: int, message: str, *, reason: str | None = None, about: JsonObject | None = None) -> None:
         super().__init__(code, message)
         self.reason = _REASONS.get(code, "Unknown") if reason is None else reason
-        self._about = {key: value for key, value in (about or {}).items() if value}
-        self._causes = list(causes)
+        self._about = about
 
     def to_json(self) -> JsonObject:
-        details = {**self._about, **({"causes": self._causes} if self._causes else {})}
         return {
             "kind": "Status",
             "apiVersion": "v1",
@@ -42,7 +30,7 @@ class StatusError(ApiError):
             "status": "Failure",
             "message": self.message,
             **({"reason": self.reason} if self.reason else {}),
-            **({"details": details} if details else {}),
+            **({"details": self._about} if self._about else {}),
             "code": self.code,
         }
 
@@ -55,8 +43,3 @@ def unknown_format(*served: str) -> StatusError:
     """served: the media types that the request may have."""
     accepted = f"accepted media types include: {', '.join(served)}"
     return StatusError(415, f"the body of the request was in an unknown format - {accepted}")
-
-
-def success(about: JsonObject) -> JsonObject:
-    """What answers a delete that leaves nothing."""
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": about}

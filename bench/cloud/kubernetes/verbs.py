@@ -1,21 +1,21 @@
-"""What a cluster answers to a request for objects: get, list, create, update, patch and apply.
+"""What a cluster answers to a request for objects: get, list, create, update, patch, apply and delete.
 
 Owns the order of a write (read, merge, admit, own, store) and dry runs, which do all of it and keep nothing. Leaves
-paths to `api`, deletes to `deletes`, and watches, which answer more than once, to `watching`.
+paths to `api`, how an object ends to `lifecycle`, and watches, which answer more than once, to `watching`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 import yaml
 
 from bench.cloud.clock import whole_seconds
 from bench.cloud.cloud import Cloud
-from bench.cloud.kubernetes import admission, kinds, ownership, patches, selectors, shapes
+from bench.cloud.kubernetes import admission, kinds, ownership, patches, selectors
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.kinds import Kind
 from bench.cloud.kubernetes.lifecycle import Lifecycle, established
@@ -25,7 +25,7 @@ from infra.model.facts import read_yaml
 
 JsonObject = dict[str, Any]
 
-APPLY: Final = ("application/apply-patch+yaml", "application/apply-patch+cbor")
+APPLY: Final = "application/apply-patch+yaml"
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 STEPS: Final = "application/json-patch+json"
@@ -35,8 +35,7 @@ STEPS: Final = "application/json-patch+json"
 class KubernetesCall:
     """One request for objects of a kind.
 
-    subresource: `status`, or empty. query: what follows the path. agent: how the client calls itself. warnings: what it
-    is told beside the answer.
+    subresource: `status`, or empty. query: what follows the path. agent: how the client calls itself.
     """
 
     cloud: Cloud
@@ -49,7 +48,6 @@ class KubernetesCall:
     data: bytes
     content_type: str
     agent: str
-    warnings: list[str] = field(default_factory=list)
 
     @property
     def now(self) -> str:
@@ -59,14 +57,6 @@ class KubernetesCall:
     def lifecycle(self) -> Lifecycle:
         return Lifecycle(self.keyspace, self.now)
 
-    @property
-    def dry(self) -> bool:
-        """Raises 400 for another value than All."""
-        said = self.query.get("dryRun", "")
-        if said not in ("", "All"):
-            raise bad_request(f'invalid dryRun: Unsupported value: "{said}": supported values: "All"')
-        return said == "All"
-
     def number(self, name: str) -> int | None:
         """A number of the query, None where it is not said. Raises 400 for what is no whole number from 0."""
         said = self.query.get(name, "")
@@ -74,7 +64,7 @@ class KubernetesCall:
             raise bad_request(f'invalid {name}: "{said}": must be a whole number from 0')
         return int(said) if said else None
 
-    def manager(self, operation: Any) -> Manager:
+    def manager(self, operation: Literal["Apply", "Update"]) -> Manager:
         name = self.query.get("fieldManager") or self.agent.partition("/")[0] or "unknown"
         return Manager(name[:128], operation, self.kind.api_version, self.subresource)
 
@@ -90,18 +80,12 @@ class KubernetesCall:
             raise bad_request(f"the object provided is unrecognized: {error}") from error
 
     def admitted(self, entity: Any) -> JsonObject:
-        strictness = self.query.get("fieldValidation") or "Warn"
-        if self.content_type in APPLY and strictness != "Strict":
-            self._insist_known(entity)
-        return admission.read(self.kind, entity, strictness=strictness, warn=self.warnings.append)
-
-    def _insist_known(self, entity: Any) -> None:
-        """An apply of an unknown field is refused as the real server does it (1.36.3), with its 500."""
-        unknown = next(shapes.unknown(self.kind.shape, entity), None)
-        if unknown is not None:
-            of = f"{self.namespace}/{self.name}; {self.kind.api_version}, Kind={self.kind.kind}"
-            said = f"failed to create typed patch object ({of}): .{unknown}: field not declared in schema"
-            raise StatusError(500, said, reason="")
+        strict = self.query.get("fieldValidation") == "Strict"
+        found = admission.read(self.kind, entity, strict=strict, applied=self.content_type == APPLY)
+        if self.name and found["metadata"].setdefault("name", self.name) != self.name:
+            said = found["metadata"]["name"]
+            raise bad_request(f"the name of the object ({said}) does not match the name on the URL ({self.name})")
+        return found
 
     def live(self) -> JsonObject:
         """Raises 404."""
@@ -125,17 +109,10 @@ def get(call: KubernetesCall) -> JsonObject:
 
 
 def listed(call: KubernetesCall) -> JsonObject:
-    """Those that the selectors choose, in pages where `limit` asks for them."""
-    found = list(chosen(call))
-    limit, after = call.number("limit") or 0, call.query.get("continue", "")
-    if after:
-        found = [each for each in found if _place(each) > after]
-    page, rest = (found[:limit], found[limit:]) if limit else (found, [])
-    metadata: JsonObject = {"resourceVersion": str(call.keyspace.revision)}
-    if rest:
-        metadata |= {"continue": _place(page[-1]), "remainingItemCount": len(rest)}
-    kind = call.kind
-    return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata, "items": page}
+    """Those that the selectors choose, all at once whatever `limit` asks for."""
+    kind, metadata = call.kind, {"resourceVersion": str(call.keyspace.revision)}
+    items = list(chosen(call))
+    return {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata, "items": items}
 
 
 def chosen(call: KubernetesCall) -> Iterator[JsonObject]:
@@ -150,32 +127,25 @@ def fitting(query: Mapping[str, str]) -> selectors.Test:
     return lambda entity: by_label(entity) and by_field(entity)
 
 
-def _place(entity: JsonObject) -> str:
-    return f"{entity['metadata'].get('namespace', '')}/{entity['metadata']['name']}"
-
-
 def create(call: KubernetesCall) -> JsonObject:
     """Raises 400, 403, 404, 409 and 422."""
     entity = call.admitted(call.body())
-    namespace = call.namespace or str(entity["metadata"].get("namespace", ""))
-    return _made(call, entity, namespace, call.manager("Update"))
+    return _made(call, entity, call.manager("Update"))
 
 
-def _made(call: KubernetesCall, entity: JsonObject, namespace: str, manager: Manager) -> JsonObject:
-    kind = call.kind
+def _made(call: KubernetesCall, entity: JsonObject, manager: Manager) -> JsonObject:
+    kind, namespace = call.kind, call.namespace
     if kind.namespaced:
         call.lifecycle.insist_on_namespace(namespace, kind)
-    number = call.keyspace.revision + 1
-    made = admission.born(kind, entity, namespace=namespace, now=call.now, number=lambda: number)
-    name = made["metadata"]["name"]
+    made = admission.born(kind, entity, namespace=namespace, now=call.now)
+    name, empty = made["metadata"]["name"], {"metadata": {}}
     if call.keyspace.find(kind, namespace if kind.namespaced else "", name):
         said = f'{kind.resource} "{name}" already exists'
         raise StatusError(409, said, reason="AlreadyExists", about=kind.about(name))
     if manager.operation == "Apply":
-        empty: JsonObject = {"metadata": {}}
         owned = ownership.applied(kind.shape, empty, entity, manager, force=True, now=call.now)
     else:
-        owned = ownership.updated(kind.shape, {"metadata": {}}, made, manager, now=call.now)
+        owned = ownership.updated(kind.shape, empty, made, manager, now=call.now)
     made["metadata"]["managedFields"] = owned["metadata"].get("managedFields", [])
     if kind.kind == kinds.DEFINITIONS:
         made = established(made, call.now)
@@ -184,15 +154,11 @@ def _made(call: KubernetesCall, entity: JsonObject, namespace: str, manager: Man
 
 def update(call: KubernetesCall) -> JsonObject:
     """Raises 400, 404, 409 and 422."""
-    live, entity = call.live(), call.admitted(call.body())
-    if entity["metadata"].get("name", call.name) != call.name:
-        raise bad_request(f"the name of the object ({entity['metadata']['name']}) does not match the name on the URL")
-    return _replaced(call, live, entity)
+    return _replaced(call, call.live(), call.admitted(call.body()))
 
 
 def _replaced(call: KubernetesCall, live: JsonObject, entity: JsonObject) -> JsonObject:
-    status = call.subresource == "status"
-    new = admission.changed(call.kind, live, entity, status=status)
+    new = admission.changed(call.kind, live, entity, status=call.subresource == "status")
     new = ownership.updated(call.kind.shape, live, new, call.manager("Update"), now=call.now)
     return _written(call, live, new)
 
@@ -210,7 +176,7 @@ def _written(call: KubernetesCall, live: JsonObject, new: JsonObject) -> JsonObj
 
 def patch(call: KubernetesCall) -> JsonObject:
     """Raises 400, 404, 409, 415 and 422."""
-    if call.content_type in APPLY:
+    if call.content_type == APPLY:
         return _applied(call)
     live, body = call.live(), call.body()
     old = seen(call, live)
@@ -221,47 +187,48 @@ def patch(call: KubernetesCall) -> JsonObject:
     elif call.content_type == STRATEGIC and call.kind.schema is None:
         entity = patches.strategic(call.kind.shape, old, body)
     else:
-        served = [STEPS, MERGE, *([] if call.kind.schema else [STRATEGIC]), APPLY[0]]
-        raise unknown_format(*served)
+        raise unknown_format(STEPS, MERGE, *([] if call.kind.schema else [STRATEGIC]), APPLY)
     return _replaced(call, live, call.admitted(entity))
 
 
 def _applied(call: KubernetesCall) -> JsonObject:
     """Server-side apply, which makes what is not there."""
-    kind, force = call.kind, call.query.get("force") == "true"
+    kind, status = call.kind, call.subresource == "status"
     if not call.query.get("fieldManager"):
         raise bad_request(
             "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch"
         )
-    body = call.body()
-    if isinstance(body, dict) and (body.get("metadata") or {}).get("managedFields"):
-        raise bad_request("metadata.managedFields must be nil")
-    config = call.admitted(body)
-    metadata = config["metadata"]
-    if metadata.get("name", call.name) != call.name:
-        raise bad_request(f"name in URL does not match name in PATCH request: {call.name} and {metadata['name']}")
-    metadata["name"] = call.name
+    config = call.admitted(call.body())
     if kind.namespaced:
-        metadata["namespace"] = call.namespace
-    status = call.subresource == "status"
-    left_out = _left_out(kind, status=status)
-    config = {name: each for name, each in config.items() if name not in left_out}
+        config["metadata"]["namespace"] = call.namespace
+    # What an apply says in vain: status where it has a path of its own, and there all but status.
+    kept = ("apiVersion", "kind", "metadata", "status")
+    config = {
+        name: each for name, each in config.items() if (name in kept if status else not kind.status or name != "status")
+    }
     live = call.keyspace.find(kind, call.namespace, call.name)
     if live is None:
         if status:
             raise missing(kind, call.name)
-        return _made(call, config, call.namespace, call.manager("Apply"))
+        return _made(call, config, call.manager("Apply"))
     if kind.kind == "Secret":
         config = admission.encoded(config)
+    force = call.query.get("force") == "true"
     new = ownership.applied(kind.shape, live, config, call.manager("Apply"), force=force, now=call.now)
-    managed = new["metadata"].get("managedFields", [])
     changed = admission.changed(kind, live, new, status=status)
-    changed["metadata"]["managedFields"] = managed
+    changed["metadata"]["managedFields"] = new["metadata"].get("managedFields", [])
     return _written(call, live, changed)
 
 
-def _left_out(kind: Kind, *, status: bool) -> tuple[str, ...]:
-    """What an apply says in vain: status where it has a path of its own, and there all but status."""
-    if status:
-        return tuple(name for name in kind.shape.fields if name not in ("apiVersion", "kind", "metadata", "status"))
-    return ("status",) if kind.status else ()
+def delete(call: KubernetesCall) -> JsonObject:
+    """Raises 404 and 409."""
+    live, options = call.live(), call.body() or {}
+    uid, due = live["metadata"]["uid"], (options.get("preconditions") or {}).get("uid")
+    if due not in (None, uid):
+        said = f"Precondition failed: UID in precondition: {due}, UID in object meta: {uid}"
+        raise admission.not_fulfilled(call.kind, call.name, said)
+    left, gone = call.lifecycle.delete(call.kind, live)
+    if gone and not call.kind.shown_when_deleted:
+        details = {**call.kind.about(call.name), "uid": uid}
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    return seen(call, left)

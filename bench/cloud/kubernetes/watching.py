@@ -1,6 +1,6 @@
 """Watches: what changes among the objects that a request chooses, told as it happens.
 
-Owns the events of one watch: first those that stand (where it begins at no revision), then each change, and bookmarks.
+Owns the events of one watch: first those that exist (where it begins at no revision), then each change.
 A watch whose changes are forgotten before they were told, or whose cluster has ended, ends with an ERROR (410), upon
 which clients list again.
 An object that no longer fits the selectors is DELETED to who watches, and one that comes to fit is ADDED.
@@ -36,8 +36,6 @@ class Watch:
             raise bad_request(f"invalid resource version: {said}")
         self._initial = list(verbs.chosen(call)) if said in ("", "0") else None
         self._at = call.keyspace.revision if self._initial is not None else int(said)
-        self._bookmarks = call.query.get("allowWatchBookmarks") == "true"
-        self._asked_first = call.query.get("sendInitialEvents") == "true"
         self.ended = False
         if refusal := self._expired():
             raise refusal
@@ -62,23 +60,10 @@ class Watch:
         if self._initial is not None:
             first, self._initial = self._initial, None
             yield from ({"type": "ADDED", "object": each} for each in first)
-            if self._asked_first and self._bookmarks:
-                yield self._bookmark({"annotations": {"k8s.io/initial-events-end": "true"}})
-        if self._call.keyspace.revision == self._at:
-            return
-        told = False
-        for change in self._call.keyspace.changes(self._at):
-            self._at = change.revision
-            for event in self._seen(change):
-                told = True
-                yield event
-        if self._bookmarks and not told:
-            yield self._bookmark({})
-
-    def _bookmark(self, metadata: JsonObject) -> JsonObject:
-        kind = self._call.kind
-        bare = {"kind": kind.kind, "apiVersion": kind.api_version}
-        return {"type": "BOOKMARK", "object": {**bare, "metadata": {"resourceVersion": str(self._at), **metadata}}}
+        if self._call.keyspace.revision != self._at:
+            for change in self._call.keyspace.changes(self._at):
+                self._at = change.revision
+                yield from self._seen(change)
 
     def _seen(self, change: ObjectChange) -> Iterator[JsonObject]:
         call = self._call

@@ -95,13 +95,6 @@ def said(answer: tuple[int, Any]) -> tuple[int, str]:
     return code, body.get("reason", "") if code >= 400 else ""
 
 
-def faults(answer: tuple[int, Any]) -> set[str]:
-    """The fields that are at fault."""
-    code, body = answer
-    causes = body.get("details", {}).get("causes", []) if code >= 400 else []
-    return {each.get("field", "") for each in causes}
-
-
 APPLY = "application/apply-patch+yaml"
 MAP = "/api/v1/namespaces/default/configmaps/a"
 WEB = "/apis/apps/v1/namespaces/default/deployments/curriculum"
@@ -151,8 +144,6 @@ def test_store_answers_as_the_real_server(both: list[LocalCluster], case: str) -
             until(lambda: outcome(both[0], "GET", QUEUES)[0] == 200)
         real, local = (outcome(each, verb, path, body, content=content) for each in both)
         assert said(local) == said(real), f"{verb} {path}"
-        # The real server may find more fields at fault: it validates built-in kinds by hand-written rules.
-        assert faults(local) <= faults(real), f"{verb} {path}"
 
 
 def test_fields_have_the_owners_that_the_real_server_gives_them(both: list[LocalCluster]) -> None:
