@@ -66,12 +66,6 @@ def _signer(cloud: Cloud, token: str) -> tuple[User, str]:
     return User(login=f"{body['slug']}[bot]", app=True, permissions={}, app_id=body["id"]), f"app/{body['id']}"
 
 
-@serves("GET", "/app")
-def get_app(ask: Ask) -> GitHubAnswer:
-    app = _app(ask)
-    return {"id": app["id"], "slug": app["slug"], "permissions": app["permissions"], "installations_count": 1}
-
-
 @serves("POST", "/app/installations/{id}/access_tokens")
 def create_installation_token(ask: Ask) -> GitHubAnswer:
     """With no more than the app was given; for some repositories of the account where they are named."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,28 +54,6 @@ class GitHubControl(Control):
         """Comments by anybody on an issue or a pull request; the answer is their ids."""
         body = {"repository": repository, "number": number, "author": author, "bodies": list(bodies)}
         return self._ask("POST", "github/comments", body)["ids"]
-
-    def add_labels(self, repository: str, names: Sequence[str]) -> None:
-        self._ask("POST", "github/labels", {"repository": repository, "names": list(names)})
-
-    def add_run(
-        self,
-        repository: str,
-        *,
-        head_sha: str,
-        artifacts: Mapping[str, Mapping[str, bytes]] | None = None,
-        **more: Any,
-    ) -> JsonObject:
-        """A workflow run that has ended, with artifacts by name, each of files by name; the answer has ids.
-
-        more: name, event, conclusion, head_branch.
-        """
-        packed = {
-            name: {file: base64.b64encode(content).decode() for file, content in files.items()}
-            for name, files in (artifacts or {}).items()
-        }
-        body = {"repository": repository, "head_sha": head_sha, "artifacts": packed, **more}
-        return self._ask("POST", "github/runs", body)
 
     def add_organization(self, login: str, *, groups: Sequence[str] = ()) -> dict[str, int]:
         """An organisation with runner groups beside its own `Default`; the answer is their ids by name."""

@@ -24,7 +24,6 @@ from bench.cloud.github.routes import (
     GitHubError,
     Made,
     Paged,
-    Redirect,
     Route,
     User,
     find,
@@ -137,10 +136,6 @@ def _sent(ask: Ask, request: HttpRequest, answer: GitHubAnswer) -> Reply:
     match answer:
         case None:
             return Reply(204, b"", {})
-        case bytes():
-            return Reply(200, answer, {"content-type": "application/zip"})
-        case Redirect():
-            return Reply(302, b"", {"location": answer.location})
         case Made():
             return Reply(201, _text(answer.body), _JSON)
         case Paged():
@@ -155,11 +150,9 @@ def _page(ask: Ask, request: HttpRequest, listing: Paged) -> Reply:
     page = max(_whole(ask.query.get("page"), 1), 1)
     last = max(ceil(len(listing.items) / size), 1)
     shown = list(listing.items[(page - 1) * size : page * size])
-    targets = {"prev": page - 1, "next": page + 1, "first": 1, "last": last}
-    fitting = ("prev", "first") if page > 1 else ()
-    fitting += ("next", "last") if page < last else ()
+    targets = {"next": page + 1, "last": last} if page < last else {}
     url = f"{request.root}{request.path}"
-    links = [f'<{url}?{urlencode({**ask.query, "page": targets[rel]})}>; rel="{rel}"' for rel in fitting]
+    links = [f'<{url}?{urlencode({**ask.query, "page": at})}>; rel="{rel}"' for rel, at in targets.items()]
     body = shown if listing.key is None else {"total_count": len(listing.items), listing.key: shown}
     return Reply(200, _text(body), {**_JSON, **({"link": ", ".join(links)} if links else {})})
 

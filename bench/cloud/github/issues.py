@@ -82,11 +82,6 @@ def create_comment(ask: Ask) -> GitHubAnswer:
     return Made(records.comment_json(ask.base, ask.repo, made))
 
 
-@serves("GET", _REPO + "/issues/comments/{id}")
-def get_comment(ask: Ask) -> GitHubAnswer:
-    return records.comment_json(ask.base, ask.repo, _comment(ask))
-
-
 @serves("PATCH", _REPO + "/issues/comments/{id}")
 def edit_comment(ask: Ask) -> GitHubAnswer:
     found = _writable_comment(ask)
@@ -124,12 +119,6 @@ def remove_issue_label(ask: Ask) -> GitHubAnswer:
     if len(kept) == len(found.body["labels"]):
         raise missing()
     return _shown_labels(ask, records.save(ask.cloud, found, labels=kept))
-
-
-@serves("GET", _REPO + "/labels")
-def list_labels(ask: Ask) -> GitHubAnswer:
-    found = records.each(ask.cloud, records.LABEL, ask.repo)
-    return Paged([records.label_json(ask.base, ask.repo, label.body) for label in found])
 
 
 @serves("POST", _REPO + "/labels")

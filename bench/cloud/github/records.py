@@ -15,7 +15,7 @@ from bench.cloud.github.routes import missing
 from bench.cloud.store import Resource
 
 REPOSITORY, ISSUE, COMMENT, LABEL = "github.repository", "github.issue", "github.comment", "github.label"
-RUN, ARTIFACT, RUNNER, TOKEN, RATE = "github.run", "github.artifact", "github.runner", "github.token", "github.rate"
+RUN, RUNNER, TOKEN, RATE = "github.run", "github.runner", "github.token", "github.rate"
 COLLABORATOR, DISPATCH, STATUS = "github.collaborator", "github.dispatch", "github.status"
 APP, ORGANIZATION, GROUP, JOB = "github.app", "github.organization", "github.group", "github.job"
 NO_COLOR = "ededed"

@@ -1,4 +1,4 @@
-"""Repositories, pull requests, who asks; workflow runs, their jobs and artifacts, and workflows that are started."""
+"""Repositories, pull requests, who asks; workflow runs and their jobs, and workflows that are started."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from bench.cloud.github.routes import (
     GitHubError,
     Made,
     Paged,
-    Redirect,
     missing,
     serves,
     unprocessable,
@@ -95,11 +94,6 @@ def list_runs(ask: Ask) -> GitHubAnswer:
     return Paged(runs[::-1], key="workflow_runs")
 
 
-@serves("GET", _ACTIONS + "/runs/{id}")
-def get_run(ask: Ask) -> GitHubAnswer:
-    return _run_json(ask, _found(ask, records.RUN))
-
-
 @serves("GET", _ACTIONS + "/runs/{id}/jobs")
 def list_run_jobs(ask: Ask) -> GitHubAnswer:
     run = _found(ask, records.RUN).body["id"]
@@ -110,35 +104,6 @@ def list_run_jobs(ask: Ask) -> GitHubAnswer:
 @serves("GET", _ACTIONS + "/jobs/{id}")
 def get_job(ask: Ask) -> GitHubAnswer:
     return _job_json(ask, _found(ask, records.JOB))
-
-
-@serves("GET", _ACTIONS + "/runs/{id}/artifacts")
-def list_run_artifacts(ask: Ask) -> GitHubAnswer:
-    run = _found(ask, records.RUN).body["id"]
-    name = ask.query.get("name")
-    artifacts = [
-        _artifact_json(ask, found)
-        for found in records.each(ask.cloud, records.ARTIFACT, ask.repo)
-        if found.body["run"] == run and name in (None, found.body["name"])
-    ]
-    return Paged(artifacts, key="artifacts")
-
-
-@serves("GET", _ACTIONS + "/artifacts/{id}")
-def get_artifact(ask: Ask) -> GitHubAnswer:
-    return _artifact_json(ask, _found(ask, records.ARTIFACT))
-
-
-@serves("GET", _ACTIONS + "/artifacts/{id}/zip")
-def download_artifact(ask: Ask) -> GitHubAnswer:
-    found = _found(ask, records.ARTIFACT)
-    return Redirect(f"{ask.base}/repos/{ask.repo}/actions/artifacts/{found.body['id']}/zip/content")
-
-
-@serves("GET", _ACTIONS + "/artifacts/{id}/zip/content")
-def get_artifact_content(ask: Ask) -> GitHubAnswer:
-    """Where the download leads; on GitHub this is another host."""
-    return ask.cloud.store.data(records.ARTIFACT, _found(ask, records.ARTIFACT).name)
 
 
 @serves("POST", _ACTIONS + "/workflows/{workflow}/dispatches")
@@ -166,7 +131,6 @@ def _run_json(ask: Ask, found: Resource) -> JsonObject:
     return {
         **found.body,
         "url": url,
-        "artifacts_url": f"{url}/artifacts",
         # Empty for runs of forks' pull requests, so nobody may rely on it.
         "pull_requests": [],
         "created_at": whole_seconds(found.created),
@@ -178,20 +142,6 @@ def _job_json(ask: Ask, found: Resource) -> JsonObject:
     return {
         **found.body,
         "html_url": f"{site}/{ask.repo}/actions/runs/{found.body['run_id']}/job/{found.body['id']}",
-    }
-
-
-def _artifact_json(ask: Ask, found: Resource) -> JsonObject:
-    url = f"{ask.base}/repos/{ask.repo}/actions/artifacts/{found.body['id']}"
-    return {
-        "id": found.body["id"],
-        "name": found.body["name"],
-        "size_in_bytes": found.body["size"],
-        "expired": False,
-        "url": url,
-        "archive_download_url": f"{url}/zip",
-        "workflow_run": {"id": found.body["run"]},
-        "created_at": whole_seconds(found.created),
     }
 
 

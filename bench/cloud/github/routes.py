@@ -63,14 +63,6 @@ class User:
     account: str | None = None
     repositories: Sequence[str] | None = None
 
-    def may_write(self, *names: str) -> bool:
-        """Whether any of these permissions is there to write with."""
-        return self.permissions is None or any(self.permissions.get(name) == "write" for name in names)
-
-    def may_read(self, *names: str) -> bool:
-        """Whether any of these permissions is there at all."""
-        return self.permissions is None or any(name in self.permissions for name in names)
-
     def reaches(self, where: str) -> bool:
         """Whether a repository (`owner/name`) or an organisation is within what the token was given for."""
         if self.account is None or not where:
@@ -109,14 +101,10 @@ class Ask:
             raise unprocessable(resource, name, "invalid")
         return value
 
-    def demand(self, *names: str) -> None:
-        """Raises 403 unless the token may write with one of these permissions."""
-        if not self.user.may_write(*names):
-            raise GitHubError(403, "Resource not accessible by integration")
-
-    def demand_reading(self, *names: str) -> None:
-        """Raises 403 unless the token has one of these permissions."""
-        if not self.user.may_read(*names):
+    def demand(self, *names: str, level: str = "write") -> None:
+        """Raises 403 unless the token has one of these permissions. level: `read` takes one to write with as well."""
+        given = self.user.permissions
+        if given is not None and not any(given.get(name) in (level, "write") for name in names):
             raise GitHubError(403, "Resource not accessible by integration")
 
 
@@ -135,14 +123,7 @@ class Made:
     body: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
-    """An answer of 302 to another path of this server."""
-
-    location: str
-
-
-GitHubAnswer: TypeAlias = "JsonObject | list[JsonObject] | Paged | Made | Redirect | bytes | None"
+GitHubAnswer: TypeAlias = "JsonObject | list[JsonObject] | Paged | Made | None"
 Handler: TypeAlias = "Callable[[Ask], GitHubAnswer]"
 
 

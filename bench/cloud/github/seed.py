@@ -5,10 +5,6 @@ Owns the shapes of these bodies. The Python client of it is `control`, whose doc
 
 from __future__ import annotations
 
-import base64
-import io
-import zipfile
-
 from bench.cloud import tokens
 from bench.cloud.cloud import Cloud, Order, obeys
 from bench.cloud.errors import JsonObject
@@ -88,40 +84,6 @@ def add_comments(order: Order) -> JsonObject:
     number = records.issue(cloud, repo, body["number"]).body["number"]
     made = [records.add_comment(cloud, repo, number, body=text, author=body["author"]) for text in body["bodies"]]
     return {"ids": [comment.body["id"] for comment in made]}
-
-
-@obeys("POST github/labels")
-def add_labels(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    repo = records.repository(cloud, body["repository"])["full_name"]
-    return {"labels": [records.ensure_label(cloud, repo, name) for name in body["names"]]}
-
-
-@obeys("POST github/runs")
-def add_run(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    repo = records.repository(cloud, body["repository"])["full_name"]
-    number = records.next_id(cloud)
-    content = {
-        "id": number,
-        "name": body.get("name", "Preview"),
-        "event": body.get("event", "pull_request"),
-        "status": "completed",
-        "conclusion": body.get("conclusion", "success"),
-        "head_sha": body["head_sha"],
-        "head_branch": body.get("head_branch", "edit"),
-    }
-    cloud.store.put(records.RUN, records.key(repo, number), content, now=cloud.now)
-    artifacts = [_artifact(cloud, repo, number, *item) for item in body.get("artifacts", {}).items()]
-    return {"id": number, "artifacts": artifacts}
-
-
-def _artifact(cloud: Cloud, repo: str, run: int, name: str, files: dict[str, str]) -> int:
-    number = records.next_id(cloud)
-    data = _zipped(files)
-    content = {"id": number, "run": run, "name": name, "size": len(data)}
-    cloud.store.put(records.ARTIFACT, records.key(repo, number), content, now=cloud.now, data=data)
-    return number
 
 
 @obeys("POST github/organizations")
@@ -226,12 +188,3 @@ def list_dispatches(order: Order) -> JsonObject:
     cloud, body = order.cloud, order.body
     repo = records.repository(cloud, body["repository"])["full_name"]
     return {"dispatches": [found.body for found in records.each(cloud, records.DISPATCH, repo)]}
-
-
-def _zipped(files: dict[str, str]) -> bytes:
-    """An archive of files given as base64; equal files give equal bytes."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(name), base64.b64decode(content))
-    return buffer.getvalue()

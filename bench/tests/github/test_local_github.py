@@ -1,113 +1,118 @@
-"""The local GitHub as a maintained client sees it."""
+"""The local GitHub: pages, rates and refusals, apps with their tokens, and runners for one job."""
 
 from __future__ import annotations
 
 import http.client
-import io
 import json
-import zipfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import github
 import pytest
+from google.auth import crypt, jwt
 
+from bench.cloud import tokens
 from bench.cloud.control import ControlError
 from bench.cloud.github.control import GitHubControl
-from bench.cloud.testing import running_cloud
+from bench.cloud.testing import TestCloud, running_cloud
 
-REPO, FORK, SHA = "lab/monorepo", "eve/monorepo", "a" * 40
+REPO, OTHER, FORK, SHA = "lab/monorepo", "lab/engine", "eve/monorepo", "a" * 40
+BOTH = {"administration": "write", "organization_self_hosted_runners": "write"}
+RUNNER = {"name": "tpu-0-abcdef", "runner_group_id": 1, "labels": ["tpu", "self-hosted"], "work_folder": "_work"}
+RUNNERS = f"/repos/{REPO}/actions/runners"
 
 
 @pytest.fixture
-def hub() -> Iterator[GitHubControl]:
-    with running_cloud() as cloud:
-        control = GitHubControl(cloud.url)
-        control.add_token("person", "octo")
-        control.add_repository(REPO)
-        yield control
+def cloud() -> Iterator[TestCloud]:
+    with running_cloud() as running:
+        hub = GitHubControl(running.url)
+        hub.add_repository(REPO, private=True)
+        hub.add_repository(OTHER)
+        hub.add_token("person", "octo")
+        yield running
+
+
+@pytest.fixture
+def hub(cloud: TestCloud) -> GitHubControl:
+    return GitHubControl(cloud.url)
 
 
 def client(hub: GitHubControl, token: str = "person", page: int = 100) -> Any:
     made = github.Github(
-        base_url=hub.api,
-        auth=github.Auth.Token(token),
-        retry=None,
-        seconds_between_requests=0,
-        seconds_between_writes=0,
-        per_page=page,
-        lazy=True,
-    )
+        base_url=hub.api, auth=github.Auth.Token(token), retry=None, seconds_between_requests=0,
+        seconds_between_writes=0, per_page=page, lazy=True,
+    )  # fmt: skip
     return made.get_repo(REPO)
 
 
-def ask(hub: GitHubControl, path: str, token: str = "person") -> tuple[int, dict[str, str], Any]:
+def asked(
+    hub: GitHubControl, path: str, token: str = "person", verb: str = "GET", body: dict[str, Any] | None = None
+) -> tuple[int, dict[str, str], Any]:
     parts = urlsplit(hub.api)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
-    connection.request("GET", parts.path + path, headers={"Authorization": f"token {token}"})
+    content = None if body is None else json.dumps(body)
+    connection.request(verb, parts.path + path, content, {"authorization": f"Bearer {token}"})
     response = connection.getresponse()
     data = response.read()
     connection.close()
     return response.status, {name.lower(): value for name, value in response.getheaders()}, json.loads(data or b"null")
 
 
-def test_comments_come_page_by_page_oldest_first(hub: GitHubControl) -> None:
+def registered(hub: GitHubControl, token: str = "person", path: str = RUNNERS, **change: Any) -> tuple[int, Any]:
+    status, _, found = asked(hub, f"{path}/generate-jitconfig", token, "POST", {**RUNNER, **change})
+    return status, found
+
+
+def app_token(cloud: TestCloud, app: dict[str, Any], **claims: Any) -> str:
+    """As an app signs it, by another implementation than the local GitHub's own."""
+    now = int(cloud.wall.seconds)
+    said = {"iss": str(app["id"]), "iat": now - 60, "exp": now + 480, **claims}
+    return jwt.encode(crypt.RSASigner.from_string(app["key"]), said).decode()
+
+
+def installed(
+    cloud: TestCloud, hub: GitHubControl, app: dict[str, Any], claims: Any = None, **body: Any
+) -> tuple[int, Any]:
+    path = f"/app/installations/{app['installation']}/access_tokens"
+    status, _, given = asked(hub, path, app_token(cloud, app, **(claims or {})), "POST", body)
+    return status, given
+
+
+def test_lists_come_page_by_page_and_one_past_the_end_is_empty(hub: GitHubControl) -> None:
     pull = hub.open_pull(REPO, branch="edit", sha=SHA)
-    hub.add_comments(REPO, pull, "bob", [f"comment {index}" for index in range(23)])
+    hub.add_comments(REPO, pull, "bob", [f"comment {index}" for index in range(123)])
     seen = [comment.body for comment in client(hub, page=5).get_issue(pull).get_comments()]
-    assert seen == [f"comment {index}" for index in range(23)]
+    assert seen == [f"comment {index}" for index in range(123)], "the oldest first"
+    path = f"/repos/{REPO}/issues/{pull}/comments"
+    _, headers, body = asked(hub, f"{path}?per_page=50&page=2")
+    assert (len(body), headers["link"].count("rel=")) == (50, 2)
+    assert 'page=3>; rel="next"' in headers["link"]
+    assert asked(hub, f"{path}?page=9")[2] == []
+    assert len(asked(hub, f"{path}?per_page=1000")[2]) == 100
 
 
-def test_a_page_links_to_its_neighbours_and_one_past_the_end_is_empty(hub: GitHubControl) -> None:
-    hub.add_labels(REPO, [f"label-{index}" for index in range(7)])
-    _, headers, body = ask(hub, f"/repos/{REPO}/labels?per_page=3&page=2")
-    assert len(body) == 3
-    assert [part.rpartition("rel=")[2] for part in headers["link"].split(", ")] == [
-        '"prev"', '"first"', '"next"', '"last"',
-    ]  # fmt: skip
-    assert ask(hub, f"/repos/{REPO}/labels?page=9")[2] == []
-
-
-def test_a_page_is_never_longer_than_a_hundred(hub: GitHubControl) -> None:
-    hub.add_labels(REPO, [f"label-{index}" for index in range(150)])
-    assert len(ask(hub, f"/repos/{REPO}/labels?per_page=1000")[2]) == 100
-
-
-def test_a_comment_is_made_edited_and_deleted(hub: GitHubControl) -> None:
-    issue = client(hub).create_issue("drift", body="found")
-    comment = issue.create_comment("first")
-    comment.edit("second")
-    assert [(each.body, each.user.login) for each in issue.get_comments()] == [("second", "octo")]
-    comment.delete()
-    assert list(issue.get_comments()) == []
-
-
-def test_a_comment_longer_than_github_takes_is_refused(hub: GitHubControl) -> None:
-    issue = client(hub).create_issue("drift")
-    issue.create_comment("x" * 65_536)
-    with pytest.raises(github.GithubException, match="too long"):
-        issue.create_comment("x" * 65_537)
-
-
-def test_issues_close_reopen_and_are_listed_by_state_and_label(hub: GitHubControl) -> None:
-    repo = client(hub)
-    one, two = repo.create_issue("one", labels=["drift"]), repo.create_issue("two")
-    two.edit(state="closed")
-    assert [issue.title for issue in repo.get_issues(state="open")] == ["one"]
-    assert [issue.title for issue in repo.get_issues(state="all", labels=["drift"])] == ["one"]
-    two.edit(state="open")
-    assert [issue.number for issue in repo.get_issues()] == [two.number, one.number]
-
-
-def test_labels_are_found_whatever_their_case(hub: GitHubControl) -> None:
+def test_issues_comments_and_labels_are_written_and_found(hub: GitHubControl) -> None:
     repo = client(hub)
     repo.create_label("Capacity-Up", "ff0000")
-    issue = repo.create_issue("one", labels=["capacity-up"])
-    assert repo.get_label("capacity-UP").color == "ff0000"
-    issue.remove_from_labels("CAPACITY-UP")
-    assert list(repo.get_issue(issue.number).get_labels()) == []
+    one, two = repo.create_issue("one", labels=["capacity-up"]), repo.create_issue("two")
+    assert repo.get_label("capacity-UP").color == "ff0000", "whatever its case"
+    two.edit(state="closed")
+    assert [issue.title for issue in repo.get_issues(state="open")] == ["one"]
+    assert [issue.title for issue in repo.get_issues(state="all", labels=["Capacity-Up"])] == ["one"]
+    two.edit(state="open")
+    assert [issue.number for issue in repo.get_issues()] == [two.number, one.number]
+    one.remove_from_labels("CAPACITY-UP")
+    assert list(one.get_labels()) == []
+    comment = one.create_comment("x" * 65_536)
+    comment.edit("second")
+    assert [(each.body, each.user.login) for each in one.get_comments()] == [("second", "octo")]
+    comment.delete()
+    assert list(one.get_comments()) == []
+    with pytest.raises(github.GithubException, match="too long"):
+        one.create_comment("x" * 65_537)
     with pytest.raises(github.GithubException, match="already_exists"):
         repo.create_label("capacity-up", "00ff00")
 
@@ -122,34 +127,9 @@ def test_a_branch_is_found_by_its_head_commit_and_a_fork_is_not(hub: GitHubContr
     assert [pull.head.repo.full_name for pull in repo.get_pulls()] == [FORK, REPO]
 
 
-def test_an_artifact_of_a_run_is_downloaded_through_its_redirect(hub: GitHubControl) -> None:
-    run = hub.add_run(REPO, head_sha=SHA, artifacts={"preview": {"preview.json": b"{}"}})
-    [artifact] = client(hub).get_workflow_run(run["id"]).get_artifacts()
-    status, headers, _ = ask(hub, f"/repos/{REPO}/actions/artifacts/{artifact.id}/zip")
-    assert status == 302
-    parts = urlsplit(headers["location"])
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
-    connection.request("GET", parts.path, headers={"Authorization": "token person"})
-    archive = zipfile.ZipFile(io.BytesIO(connection.getresponse().read()))
-    connection.close()
-    assert archive.read("preview.json") == b"{}"
-
-
-def test_runners_are_listed_with_their_labels(hub: GitHubControl) -> None:
-    hub.add_runner(REPO, "tpu-ci-us-west4-a-0", labels=["self-hosted", "tpu-ci"], busy=True)
-    [runner] = client(hub).get_self_hosted_runners()
-    assert (runner.name, runner.busy, [label["name"] for label in runner.labels]) == (
-        "tpu-ci-us-west4-a-0", True, ["self-hosted", "tpu-ci"],
-    )  # fmt: skip
-
-
-def test_an_unknown_token_is_refused(hub: GitHubControl) -> None:
-    assert ask(hub, "/user", token="guess")[0] == 401
-
-
 def test_a_workflow_token_does_not_learn_who_it_is_and_writes_what_it_may(hub: GitHubControl) -> None:
     hub.add_token("workflow", "github-actions[bot]", app=True, permissions={"pull-requests": "write"})
-    assert ask(hub, "/user", token="workflow")[0] == 403
+    assert [asked(hub, "/user", token)[0] for token in ("workflow", "guess")] == [403, 401]
     repo, pull = client(hub, "workflow"), hub.open_pull(REPO, branch="edit", sha=SHA)
     assert repo.get_issue(pull).create_comment("hello").user.type == "Bot"
     with pytest.raises(github.GithubException, match="not accessible"):
@@ -158,62 +138,150 @@ def test_a_workflow_token_does_not_learn_who_it_is_and_writes_what_it_may(hub: G
         list(repo.get_self_hosted_runners())
 
 
-def test_the_rate_runs_out_and_comes_back_when_the_hour_is_over(hub: GitHubControl) -> None:
-    hub.leave("person", 1, reset_in=60)
-    assert ask(hub, "/user")[1]["x-ratelimit-remaining"] == "0"
-    status, headers, body = ask(hub, "/user")
-    assert (status, headers["x-ratelimit-remaining"]) == (403, "0")
-    assert body["message"].startswith("API rate limit exceeded")
-    hub.advance(61)
-    assert ask(hub, "/user")[0] == 200
-
-
-@pytest.mark.parametrize("code", [403, 429])
-def test_a_secondary_rate_limit_says_when_to_come_again(hub: GitHubControl, code: int) -> None:
-    hub.fail("error", method="github.list_labels", code=code, seconds=7, count=1)
-    status, headers, body = ask(hub, f"/repos/{REPO}/labels")
-    assert (status, headers["retry-after"]) == (code, "7")
-    assert "secondary rate limit" in body["message"]
-    assert ask(hub, f"/repos/{REPO}/labels")[0] == 200
-
-
-def test_a_gateway_error_strikes_the_call_it_is_meant_for(hub: GitHubControl) -> None:
-    hub.fail("error", method="github.list_*", project=REPO, code=502, count=1)
-    assert ask(hub, f"/repos/{REPO}")[0] == 200
-    assert ask(hub, f"/repos/{REPO}/issues")[0] == 502
-
-
 def test_what_is_not_served_or_not_there_is_not_found(hub: GitHubControl) -> None:
-    assert ask(hub, f"/repos/{REPO}/wiki")[0] == 404
-    assert ask(hub, "/repos/lab/other")[0] == 404
-    assert ask(hub, f"/repos/{REPO}/issues/one")[0] == 404
-
-
-def test_a_seed_that_lacks_something_is_refused_with_its_name(hub: GitHubControl) -> None:
+    paths = (f"/repos/{REPO}/wiki", "/repos/lab/other", f"/repos/{REPO}/issues/one", "/orgs/nobody/actions/runners")
+    assert [asked(hub, path)[0] for path in paths] == [404] * 4
     with pytest.raises(ControlError, match="repository"):
         hub._ask("POST", "github/repositories", {})
     with pytest.raises(ControlError, match="Not Found"):
         hub.open_pull("lab/other", branch="edit", sha=SHA)
 
 
-def test_no_token_reaches_the_log(hub: GitHubControl) -> None:
-    ask(hub, f"/repos/{REPO}", token="person")
-    assert "person" not in json.dumps(hub.log())
+def test_rates_run_out_and_faults_strike_the_call_that_they_are_meant_for(cloud: TestCloud, hub: GitHubControl) -> None:
+    hub.leave("person", 1, reset_in=60)
+    assert asked(hub, "/user")[1]["x-ratelimit-remaining"] == "0"
+    status, _, body = asked(hub, "/user")
+    assert (status, body["message"][:23]) == (403, "API rate limit exceeded")
+    hub.advance(61)
+    assert asked(hub, "/user")[0] == 200
+    for code in (403, 429):
+        hub.fail("error", method="github.list_*", project=REPO, code=code, seconds=7, count=1)
+        assert asked(hub, f"/repos/{REPO}")[0] == 200
+        status, headers, body = asked(hub, f"/repos/{REPO}/issues")
+        assert (status, headers["retry-after"], "secondary rate limit" in body["message"]) == (code, "7", True)
+        assert asked(hub, f"/repos/{REPO}/issues")[0] == 200
+    app = hub.add_app("broker", account="lab", permissions=BOTH)
+    pair = [installed(cloud, hub, app)[1]["token"] for _ in range(2)]
+    hub.leave_installation(app["installation"], 1)
+    assert [asked(hub, RUNNERS, token)[0] for token in pair] == [200, 403], "one rate for all tokens"
 
 
-def test_it_outlives_a_restart(tmp_path: Path) -> None:
+def test_it_outlives_a_restart_and_keeps_no_token_in_clear(tmp_path: Path) -> None:
     with running_cloud(tmp_path / "cloud.sqlite") as cloud:
         control = GitHubControl(cloud.url)
-        control.add_token("person", "octo")
+        control.add_token("a-token-to-look-for", "octo")
         control.add_repository(REPO)
-        client(control).create_issue("drift")
-    with running_cloud(tmp_path / "cloud.sqlite") as cloud:
-        assert [issue.title for issue in client(GitHubControl(cloud.url)).get_issues()] == ["drift"]
-
-
-def test_no_token_is_kept_in_clear(tmp_path: Path) -> None:
-    with running_cloud(tmp_path / "cloud.sqlite") as cloud:
-        GitHubControl(cloud.url).add_token("a-token-to-look-for", "octo")
+        client(control, "a-token-to-look-for").create_issue("drift")
+        assert "a-token-to-look-for" not in json.dumps(control.log())
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    assert b"octo" in kept
-    assert b"a-token-to-look-for" not in kept
+    assert (b"octo" in kept, b"a-token-to-look-for" in kept) == (True, False)
+    with running_cloud(tmp_path / "cloud.sqlite") as cloud:
+        again = client(GitHubControl(cloud.url), "a-token-to-look-for")
+        assert [issue.title for issue in again.get_issues()] == ["drift"]
+
+
+# Apps
+
+
+def test_a_maintained_client_gets_an_installations_token_and_lists_runners(
+    cloud: TestCloud, hub: GitHubControl
+) -> None:
+    app = hub.add_app("broker", account="lab", permissions=BOTH)
+    hub.add_runner(REPO, "one", labels=["self-hosted", "tpu-ci"], busy=True)
+    # The client signs by the machine's clock.
+    cloud.wall.advance(max(datetime.now(UTC).timestamp() - cloud.wall.seconds, 0))
+    auth = github.Auth.AppAuth(app["id"], app["key"]).get_installation_auth(app["installation"])
+    made = github.Github(base_url=hub.api, auth=auth, retry=None, lazy=True, seconds_between_requests=0)
+    [runner] = made.get_repo(REPO).get_self_hosted_runners()
+    assert (runner.name, runner.busy) == ("one", True)
+    assert [label["name"] for label in runner.labels] == ["self-hosted", "tpu-ci"]
+    made.close()
+
+
+def test_a_token_has_what_it_asked_for_of_what_the_app_has_for_an_hour(cloud: TestCloud, hub: GitHubControl) -> None:
+    app = hub.add_app("broker", account="lab", permissions=BOTH)
+    asks = {"permissions": {"administration": "read"}, "repositories": ["monorepo"]}
+    status, given = installed(cloud, hub, app, **asks)
+    assert (status, given["permissions"], given["repository_selection"]) == (201, asks["permissions"], "selected")
+    assert [asked(hub, RUNNERS.replace(REPO, each), given["token"])[0] for each in (REPO, OTHER)] == [200, 404]
+    assert registered(hub, given["token"])[0] == 403
+    cloud.wall.advance(3601)
+    assert asked(hub, RUNNERS, given["token"])[0] == 401
+    little = hub.add_app("reader", account="lab", permissions={"administration": "read"}, repositories=["monorepo"])
+    for body in (
+        {"permissions": {"administration": "write"}},
+        {"permissions": {"contents": "read"}},
+        {"repositories": ["engine"]},
+    ):
+        assert installed(cloud, hub, little, **body)[0] == 422, body
+    assert installed(cloud, hub, little)[1]["permissions"] == {"administration": "read"}
+
+
+def test_an_apps_own_token_is_checked_and_its_keys_are_rotated(cloud: TestCloud, hub: GitHubControl) -> None:
+    old = hub.add_app("broker", account="lab", permissions=BOTH)
+    for claims, said in (({"exp": 1}, "future"), ({"exp": 1 << 40}, "too far"), ({"iat": 1 << 40}, "iat"),
+                         ({"iss": "77"}, "decoded")):  # fmt: skip
+        status, body = installed(cloud, hub, old, claims)
+        assert (status, said in body["message"]) == (401, True), claims
+    new = hub.add_app("broker", account="lab", permissions=BOTH)
+    assert (new["id"], new["installation"]) == (old["id"], old["installation"])
+    assert [installed(cloud, hub, each)[0] for each in (old, new)] == [201, 201]
+    hub.forget_app_keys(old["id"])
+    made_up = {**new, "key": tokens.new_key()}
+    assert [installed(cloud, hub, each)[0] for each in (old, new, made_up)] == [401, 201, 401]
+
+
+# Runners
+
+
+def test_a_runner_for_one_job_connects_works_and_is_gone(hub: GitHubControl) -> None:
+    status, made = registered(hub)
+    assert (status, made["runner"]["status"], made["runner"]["busy"]) == (201, "offline", False)
+    assert registered(hub)[0] == 409
+    jit = made["encoded_jit_config"]
+    assert hub.connect(jit)["status"] == "online"
+    assert hub.take_work(jit)["job"] is None
+    foreign = hub.queue_job(OTHER, ["tpu"])
+    unfit = hub.queue_job(REPO, ["tpu", "gpu"])
+    fit = hub.queue_job(REPO, ["TPU"])
+    taken = hub.take_work(jit)["job"]
+    assert (taken["id"], taken["status"], taken["runner_name"]) == (fit["id"], "in_progress", RUNNER["name"])
+    assert asked(hub, f"{RUNNERS}/{made['runner']['id']}", verb="DELETE")[0] == 422
+    assert hub.end_job(jit)["conclusion"] == "success"
+    assert asked(hub, RUNNERS)[2]["total_count"] == 0
+    with pytest.raises(ControlError, match="served its job"):
+        hub.connect(jit)
+    runs = asked(hub, f"/repos/{REPO}/actions/runs?status=queued")[2]["workflow_runs"]
+    assert [run["id"] for run in runs] == [unfit["run_id"]]
+    jobs = asked(hub, f"/repos/{OTHER}/actions/runs/{foreign['run_id']}/jobs")[2]["jobs"]
+    assert [(job["status"], job["labels"]) for job in jobs] == [("queued", ["tpu"])]
+
+
+def test_a_registration_that_is_late_removed_or_incomplete_is_no_good(cloud: TestCloud, hub: GitHubControl) -> None:
+    for change, status in (({"runner_group_id": 7}, 404), ({"runner_group_id": None}, 422), ({"labels": []}, 422),
+                           ({"name": "x" * 65}, 422)):  # fmt: skip
+        assert registered(hub, **change)[0] == status, change
+    made = registered(hub)[1]
+    assert asked(hub, f"{RUNNERS}/{made['runner']['id']}", verb="DELETE")[0] == 204
+    with pytest.raises(ControlError, match="no runner"):
+        hub.connect(made["encoded_jit_config"])
+    made = registered(hub)[1]
+    cloud.wall.advance(3601)
+    with pytest.raises(ControlError, match="expired"):
+        hub.connect(made["encoded_jit_config"])
+
+
+def test_an_organisation_has_groups_runners_and_a_permission_of_its_own(cloud: TestCloud, hub: GitHubControl) -> None:
+    groups, path = hub.add_organization("lab", groups=["tpu-member"]), "/orgs/lab/actions/runners"
+    listed = asked(hub, "/orgs/lab/actions/runner-groups")[2]["runner_groups"]
+    assert {group["name"]: group["id"] for group in listed} == groups == {"Default": 1, **groups}
+    made = registered(hub, path=path, runner_group_id=groups["tpu-member"])[1]
+    assert asked(hub, RUNNERS)[2]["total_count"] == 0
+    found = asked(hub, f"{path}?name={RUNNER['name']}")[2]["runners"]
+    assert [runner["runner_group_id"] for runner in found] == [groups["tpu-member"]]
+    hub.queue_job(OTHER, ["tpu"])
+    hub.connect(made["encoded_jit_config"])
+    assert hub.take_work(made["encoded_jit_config"])["job"] is not None
+    app = hub.add_app("broker", account="lab", permissions={"administration": "write"})
+    token = installed(cloud, hub, app)[1]["token"]
+    assert [registered(hub, token, each, name="other")[0] for each in (path, RUNNERS)] == [403, 201]
