@@ -224,7 +224,7 @@ def running_plane(folder: Path, *, lab: Lab | None = None) -> Generator[QueuedPl
             ends.enter_context(operator(folder, path))
         ends.enter_context(running_kueue(folder, path, lab.config))
         place = place_of(said | {"contexts": _within(said)}, said["current-context"], path)
-        plane = QueuedPlane(ClusterApi(str(path)), GkeClient(Kube(place)), lab)
+        plane = QueuedPlane(ClusterApi(path.read_text()), GkeClient(Kube(place)), lab)
         for body in objects(lab.config):
             plane.make(body)
         plane.join()

@@ -6,7 +6,7 @@ difference, while what others changed of the program's own fields is one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -28,38 +28,26 @@ def _replacing() -> JsonObject:
 
 
 def compare(
-    token: str, old_inputs: JsonObject, old_outputs: JsonObject, new: JsonObject, *, mutable: Mapping[str, bool]
+    token: str, old_inputs: JsonObject, old_outputs: JsonObject, new: JsonObject, *, mutable: bool
 ) -> DiffResult:
-    """mutable: whether the data of a ConfigMap and of a Secret are updated in place."""
-    live, new = manifests.live_of(old_outputs), manifests.encoded(token, new)
-    before = _pruned(live, manifests.encoded(token, old_inputs))
-    found = {}
+    """mutable: whether the data of a ConfigMap are updated in place."""
+    before = pruned(manifests.live_of(old_outputs), old_inputs)
+    found, fixed = {}, tuple(_fixed(token, new, mutable=mutable))
     for place, was, now in paths.differences(before, new):
         if was is not paths.ABSENT and now is not paths.ABSENT and _same(place, was, now):
             continue
-        if _is_default_namespace(place, was, now, live):
-            continue
         sort = "add" if was is paths.ABSENT else "delete" if now is paths.ABSENT else "update"
         path = paths.render(place)
-        replaces = any(_covers(each, path) for each in _fixed(token, new, live, mutable))
-        found[path] = PropertyDiff(sort, replaces=replaces)
+        found[path] = PropertyDiff(sort, replaces=any(_covers(each, path) for each in fixed))
     replaced = any(each.replaces for each in found.values())
-    generated = manifests.annotation(new, manifests.AUTONAMED) == "true"
-    return DiffResult(found, delete_before_replace=replaced and not generated and _keeps_identity(found))
+    return DiffResult(found, delete_before_replace=replaced and not found.keys() & {*_IDENTITY})
 
 
-def _keeps_identity(found: Mapping[str, PropertyDiff]) -> bool:
-    return not any(path in _IDENTITY for path in found)
-
-
-def _fixed(token: str, new: JsonObject, live: JsonObject, mutable: Mapping[str, bool]) -> Iterator[str]:
+def _fixed(token: str, new: JsonObject, *, mutable: bool) -> Iterator[str]:
     yield from _IDENTITY
-    if manifests.is_patch(token, new):
-        return
     api_version, kind = manifests.kind_of(token, new)
-    group = api_version.rpartition("/")[0]
-    yield from _replacing().get(group, {}).get(kind, ())
-    if not group and kind in mutable and (not mutable[kind] or live.get("immutable")):
+    yield from _replacing().get(api_version.rpartition("/")[0], {}).get(kind, ())
+    if (api_version, kind) == ("v1", "ConfigMap") and not mutable:
         yield from ("data", "binaryData")
 
 
@@ -67,21 +55,13 @@ def _covers(fixed: str, path: str) -> bool:
     return path == fixed or path.startswith((f"{fixed}.", f"{fixed}["))
 
 
-def _is_default_namespace(place: Any, was: Any, now: Any, live: JsonObject) -> bool:
-    """Whether the program merely names, or stops naming, the namespace in which the object stands."""
-    if paths.render(place) != "metadata.namespace":
-        return False
-    stands = live["metadata"].get("namespace", "")
-    return (was is paths.ABSENT and now == stands) or (now is paths.ABSENT and was == "default")
-
-
-def _pruned(live: Any, said: Any) -> Any:
+def pruned(live: Any, said: Any) -> Any:
     """Of what stands, what the program had said. The server leaves out what is false, 0 or empty: that stands too."""
     if isinstance(live, dict) and isinstance(said, dict):
-        found = {name: _pruned(live[name], each) if name in live else each for name, each in said.items()}
+        found = {name: pruned(live[name], each) if name in live else each for name, each in said.items()}
         return {name: each for name, each in found.items() if name in live or each in _EMPTY}
     if isinstance(live, list) and isinstance(said, list) and len(live) == len(said):
-        return [_pruned(one, other) for one, other in zip(live, said, strict=True)]
+        return [pruned(one, other) for one, other in zip(live, said, strict=True)]
     return live
 
 
@@ -95,11 +75,6 @@ def _same(place: paths.Place, was: Any, now: Any) -> bool:
         one, other = quantities.amount(was), quantities.amount(now)
         return one is not None and one == other
     return False
-
-
-def as_said(token: str, live: JsonObject, inputs: JsonObject) -> JsonObject:
-    """What stands, cut down to what the program said and said as it does, so that its secrets stay in their places."""
-    return manifests.decoded(token, _pruned(live, manifests.encoded(token, inputs)), inputs)
 
 
 def has_unknown(value: Any) -> bool:

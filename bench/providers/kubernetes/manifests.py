@@ -1,15 +1,10 @@
-"""Objects as the program writes them and as the cluster shows them: kinds, names, ids, and what the state keeps.
-
-Owns the annotations by which a program steers the official provider (`pulumi.com/...`), generated names, and the
-properties that the provider adds to what the API server answers.
-"""
+"""Objects as the program writes them and as the cluster shows them: kinds, names, ids, and what the state keeps."""
 
 from __future__ import annotations
 
-import base64
 import copy
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,12 +13,8 @@ from bench.providers.kubernetes import quantities
 
 JsonObject = dict[str, Any]
 
-AUTONAMED: Final = "pulumi.com/autonamed"
-FORCED: Final = "pulumi.com/patchForce"
-MANAGER: Final = "pulumi.com/patchFieldManager"
-NOT_AWAITED: Final = "pulumi.com/skipAwait"
 PROPAGATION: Final = "pulumi.com/deletionPropagationPolicy"
-SECONDS: Final = "pulumi.com/timeoutSeconds"
+"""Annotation by which a program says how dependents of an object go."""
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 
 _PREFIX: Final = "pulumi-kubernetes-"
@@ -52,15 +43,9 @@ class ObjectName:
 
 
 def kind_of(token: str, inputs: Mapping[str, Any]) -> tuple[str, str]:
-    """`apiVersion` and `kind` of a resource: `kubernetes:core/v1:PodPatch` is a `v1` `Pod`."""
+    """`apiVersion` and `kind` of a resource: `kubernetes:core/v1:Pod` is a `v1` `Pod`."""
     _, module, name = token.split(":")
-    version = module.removeprefix("core/")
-    return str(inputs.get("apiVersion") or version), str(inputs.get("kind") or name)
-
-
-def is_patch(token: str, inputs: Mapping[str, Any]) -> bool:
-    """Whether a resource changes some fields of an object that others own."""
-    return token.endswith("Patch") and not kind_of(token, inputs)[1].endswith("Patch")
+    return str(inputs.get("apiVersion") or module.removeprefix("core/")), str(inputs.get("kind") or name)
 
 
 def served_token(token: object) -> bool:
@@ -68,35 +53,15 @@ def served_token(token: object) -> bool:
     if not isinstance(token, str) or token.count(":") != 2:
         return False
     package, module, kind = token.split(":")
-    if package != "kubernetes" or token == RELEASE:
-        return token == RELEASE
     several = ("yaml", "kustomize", "helm.sh", "index")
-    return module.partition("/")[0] not in several and not kind.endswith("List")
-
-
-def annotation(inputs: Mapping[str, Any], name: str) -> str:
-    """The value of an annotation, empty where there is none or it is not known."""
-    annotations = _metadata(inputs).get("annotations")
-    found = annotations.get(name) if isinstance(annotations, dict) else None
-    return found if isinstance(found, str) else ""
+    one = module.partition("/")[0] not in several and not kind.endswith(("List", "Patch"))
+    return token == RELEASE or (package == "kubernetes" and one)
 
 
 def named(token: str, inputs: Mapping[str, Any], namespace: str) -> ObjectName:
     """The object that inputs or outputs describe. namespace: where none is said; empty for cluster-wide kinds."""
-    metadata, (api_version, kind) = _metadata(inputs), kind_of(token, inputs)
+    metadata, (api_version, kind) = inputs["metadata"], kind_of(token, inputs)
     return ObjectName(api_version, kind, str(metadata.get("namespace") or namespace), str(metadata["name"]))
-
-
-def filled(inputs: JsonObject, name: str, urn: str, old: Mapping[str, Any] | None) -> JsonObject:
-    """With a name where the program gives none: the one that the resource had, else one made from its URN."""
-    metadata = dict(_metadata(inputs))
-    if metadata.get("name") is not None:
-        return inputs
-    kept = _metadata(old or {}).get("name") if old and annotation(old, AUTONAMED) == "true" else None
-    metadata["name"] = kept or f"{name}-{hashlib.sha256(urn.encode()).hexdigest()[:8]}"
-    marked = metadata.get("annotations")
-    metadata["annotations"] = {**(marked if isinstance(marked, dict) else {}), AUTONAMED: "true"}
-    return {**inputs, "metadata": metadata}
 
 
 def normal(token: str, inputs: JsonObject) -> JsonObject:
@@ -106,48 +71,16 @@ def normal(token: str, inputs: JsonObject) -> JsonObject:
     return quantities.canonical_everywhere(inputs) if own else inputs
 
 
-def encoded(token: str, inputs: JsonObject) -> JsonObject:
-    """A Secret's plain texts as the server keeps them: among its data, in base64. Other kinds stay as they are."""
-    texts = inputs.get("stringData")
-    if texts is None or kind_of(token, inputs) != ("v1", "Secret"):
-        return inputs
-    data = {**(inputs.get("data") or {}), **_each(texts, _encoded)} if isinstance(texts, dict) else UNKNOWN
-    return {**{name: each for name, each in inputs.items() if name != "stringData"}, "data": data}
-
-
-def decoded(token: str, seen: JsonObject, inputs: Mapping[str, Any]) -> JsonObject:
-    """What is seen of a Secret, its data where the program says them: those that it says plain as plain texts."""
-    texts = inputs.get("stringData")
-    if not isinstance(texts, dict) or kind_of(token, inputs) != ("v1", "Secret"):
-        return seen
-    found = seen.get("data", {})
-    data = {name: each for name, each in found.items() if name not in texts}
-    kept = {name: each for name, each in seen.items() if name != "data"}
-    plain = _each({name: each for name, each in found.items() if name in texts}, _decoded)
-    return {**kept, **({"data": data} if "data" in inputs else {}), "stringData": plain}
-
-
-def _each(values: Mapping[str, Any], changed: Callable[[str], str]) -> JsonObject:
-    return {name: changed(each) if isinstance(each, str) else each for name, each in values.items()}
-
-
-def _encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
-
-
-def _decoded(text: str) -> str:
-    return base64.b64decode(text).decode(errors="replace")
-
-
 def manager_of(token: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None, stack: str) -> str:
-    """Who owns the fields that are applied: as the state has it, as the program says, else by stack and object.
+    """Who owns the fields that are applied: as the state has it, else by stack and object.
 
     So that another stack of the same object is another's, and a create of ours whose answer was lost is not.
     """
-    said = annotation(inputs, MANAGER) or (outputs or {}).get("__fieldManager")
-    metadata = _metadata(inputs)
+    if kept := (outputs or {}).get("__fieldManager"):
+        return str(kept)
+    metadata = inputs["metadata"]
     seed = f"{stack} {token} {metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    return str(said) if said else f"{_PREFIX}{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
+    return f"{_PREFIX}{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
 
 
 def standing_manager(live: JsonObject, ours: str) -> str:
@@ -170,7 +103,7 @@ def live_of(outputs: Mapping[str, Any]) -> JsonObject:
 
 
 def as_imported(live: JsonObject) -> JsonObject:
-    """What a program would write to declare an object that stands."""
+    """What a program would write to declare an object that exists."""
     inputs = {name: value for name, value in live.items() if name != "status"}
     inputs["metadata"] = {name: value for name, value in live["metadata"].items() if name not in _SERVERS}
     return inputs
@@ -178,16 +111,6 @@ def as_imported(live: JsonObject) -> JsonObject:
 
 def foreseen(inputs: JsonObject, shown: JsonObject) -> JsonObject:
     """The outputs of a preview by what a dry run shows: what only the real write says stays unknown."""
-    metadata = {name: value for name, value in shown["metadata"].items() if name not in _SERVERS}
-    return {**copy.deepcopy(shown), "metadata": {**metadata, **_unknown(_SERVERS)}, **_unknown(["status"])} | {
-        name: value for name, value in inputs.items() if name not in ("metadata", "spec", "status")
-    }
-
-
-def _unknown(names: Any) -> JsonObject:
-    return dict.fromkeys(names, UNKNOWN)
-
-
-def _metadata(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = inputs.get("metadata")
-    return found if isinstance(found, dict) else {}
+    metadata = {**shown["metadata"], **dict.fromkeys(_SERVERS, UNKNOWN)}
+    said = {name: value for name, value in inputs.items() if name not in ("metadata", "spec", "status")}
+    return {**copy.deepcopy(shown), "metadata": metadata, "status": UNKNOWN, **said}

@@ -1,17 +1,18 @@
 """One object of a cluster, as the provider writes it: found, applied, released and deleted.
 
-Owns server-side apply with its manager and its conflicts, and what is tried again because its kind or its namespace is
-only just being made. Leaves what is applied to `provider`, and the calls to `reach`.
+Owns server-side apply with its manager and its conflicts, what is tried again because its kind or its namespace is only
+just being made, and the wait until an object is gone. Leaves what is applied to `provider`, and the calls to `reach`.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-from bench.engine.provider import Cancel, ProviderError
-from bench.providers.kubernetes import awaiting, manifests
+from bench.engine.provider import Cancel, CancelledError, ProviderError
+from bench.providers.kubernetes import manifests
 from bench.providers.kubernetes.manifests import ObjectName
 from bench.providers.kubernetes.reach import ApiRefusedError, ClusterApi, ServedKind
 
@@ -21,6 +22,7 @@ _APPLY: Final = "application/apply-patch+yaml"
 _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.2
 """Seconds before a kind or a namespace that is missing is looked for again, doubled each time; three in all."""
+_PAUSES: Final = (0.05, 0.1, 0.2, 0.5)
 
 
 class NoMatchError(ProviderError):
@@ -28,12 +30,10 @@ class NoMatchError(ProviderError):
 
 
 class ClusterObjects:
-    """The objects of one cluster. namespace: where one is that says none. stack: whose they are."""
+    """The objects of one cluster. stack: whose they are."""
 
-    def __init__(self, cluster: ClusterApi, namespace: str, stack: str) -> None:
-        self._cluster = cluster
-        self._namespace = namespace
-        self._stack = stack
+    def __init__(self, cluster: ClusterApi, stack: str) -> None:
+        self._cluster, self._stack = cluster, stack
 
     def manager(self, token: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None) -> str:
         return manifests.manager_of(token, inputs, outputs, self._stack)
@@ -47,7 +47,7 @@ class ClusterObjects:
                 f'no matches for kind "{kind}" in version "{api_version}": let the resource depend on what brings its '
                 "CustomResourceDefinition"
             )
-        return served, manifests.named(token, inputs, self._namespace if served.namespaced else "")
+        return served, manifests.named(token, inputs, "default" if served.namespaced else "")
 
     def apply(
         self,
@@ -58,14 +58,13 @@ class ClusterObjects:
         dry: bool = False,
         new: bool = False,
         cancel: Cancel | None = None,
-    ) -> tuple[JsonObject, str, str]:
-        """The object as the cluster answers, its path, and who owns the fields. A dry run that meets nothing to run
+    ) -> tuple[JsonObject, str]:
+        """The object as the cluster answers, and who owns the fields. A dry run that meets nothing to run
         against (a namespace of this very run) answers with nothing. Raises ProviderError.
         """
-        manager = self.manager(token, inputs, old_outputs)
-        force = manifests.annotation(inputs, manifests.FORCED) == "true" or dry
-        query = {"fieldManager": manager, "fieldValidation": "Strict", **({"force": "true"} if force else {})}
-        said, pause = manifests.encoded(token, inputs), _PAUSE
+        manager, pause = self.manager(token, inputs, old_outputs), _PAUSE
+        query = {"fieldManager": manager, "fieldValidation": "Strict"}
+        query |= {"force": "true", "dryRun": "All"} if dry else {}
         for attempt in range(_ATTEMPTS):
             try:
                 served, place = self.placed(token, inputs)
@@ -75,15 +74,14 @@ class ClusterObjects:
                         f"{place} already exists in the cluster, as another stack's or somebody's own: import it "
                         f"(ResourceOptions(import_={place.id!r})), or give this one another name"
                     )
-                asked = {**query, "dryRun": "All"} if dry else query
-                return self._cluster.call("PATCH", path, said, content=_APPLY, query=asked), path, manager
+                return self._cluster.call("PATCH", path, inputs, content=_APPLY, query=query), manager
             except NoMatchError:
                 if dry or attempt == _ATTEMPTS - 1 or cancel is None or cancel.wait_to_begin(pause):
                     raise
             except ApiRefusedError as error:
                 missing = error.code == HTTPStatus.NOT_FOUND
                 if dry and (missing or "being terminated" in str(error) or (old_outputs is None and _is_fixed(error))):
-                    return {}, "", manager
+                    return {}, manager
                 if not missing or attempt == _ATTEMPTS - 1 or cancel is None or cancel.wait_to_begin(pause):
                     raise ProviderError(_refusal(manifests.named(token, inputs, ""), manager, error)) from error
             pause *= 2
@@ -91,8 +89,6 @@ class ClusterObjects:
 
     def is_anothers(self, token: str, inputs: JsonObject) -> bool:
         """Whether what stands is somebody else's: no attempt of ours made it, whose answer was lost."""
-        if manifests.is_patch(token, inputs):
-            return False
         served, place = self.placed(token, inputs)
         found = self._cluster.find(served.of(place.namespace, place.name))
         owners = (found or {}).get("metadata", {}).get("managedFields") or ()
@@ -103,7 +99,8 @@ class ClusterObjects:
         """Delete the very object of these outputs, and wait until it is gone. Raises ProviderError."""
         served, place = self.placed(token, outputs)
         path, uid = served.of(place.namespace, place.name), outputs["metadata"].get("uid", "")
-        policy = manifests.annotation(outputs, manifests.PROPAGATION).capitalize() or "Foreground"
+        annotations = outputs["metadata"].get("annotations") or {}
+        policy = annotations.get(manifests.PROPAGATION, "foreground").capitalize()
         asked: JsonObject = {"propagationPolicy": policy, **({"preconditions": {"uid": uid}} if uid else {})}
         try:
             self._cluster.call("DELETE", path, asked)
@@ -111,23 +108,13 @@ class ClusterObjects:
             # A conflict: another object has the name, and ours is gone; or ours, a namespace, is ending already.
             if error.code not in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT):
                 raise ProviderError(f"{place} cannot be deleted: {error}") from error
-        left = awaiting.until_gone(lambda: self._cluster.find(path), uid, seconds, cancel)
-        if left is not None:
-            holders = ", ".join(left["metadata"].get("finalizers") or ["its namespace or definition"])
-            raise ProviderError(f"{place} is not deleted after {seconds:.0f} s, held by {holders}")
-
-    def relinquish(self, token: str, outputs: JsonObject) -> None:
-        """A patch that goes leaves the object, and takes away what it alone had said."""
-        served, place = self.placed(token, outputs)
-        bare = {"apiVersion": place.api_version, "kind": place.kind, "metadata": {"name": place.name}}
-        manager = self.manager(token, outputs, outputs)
-        try:
-            self._cluster.call(
-                "PATCH", served.of(place.namespace, place.name), bare, content=_APPLY, query={"fieldManager": manager}
-            )
-        except ApiRefusedError as error:
-            if error.code != HTTPStatus.NOT_FOUND:
-                raise ProviderError(f"fields of {place} cannot be released: {error}") from error
+        deadline, pauses = time.monotonic() + seconds, iter(_PAUSES)
+        while (left := self._cluster.find(path)) is not None and left["metadata"].get("uid") == uid:
+            if time.monotonic() > deadline:
+                holders = ", ".join(left["metadata"].get("finalizers") or ["its namespace or definition"])
+                raise ProviderError(f"{place} is not deleted after {seconds:.0f} s, held by {holders}")
+            if cancel.wait(next(pauses, 1.0)):
+                raise CancelledError("stopped waiting until it is deleted; the cluster goes on deleting it")
 
 
 def _is_fixed(error: ApiRefusedError) -> bool:
@@ -138,7 +125,4 @@ def _is_fixed(error: ApiRefusedError) -> bool:
 def _refusal(place: ObjectName, manager: str, error: ApiRefusedError) -> str:
     if error.code != HTTPStatus.CONFLICT:
         return f"{place} is refused by the API server: {error}"
-    return (
-        f"{place}: server-side apply as {manager} met fields of others: {error}. Leave them out of the program, or "
-        f"take them over with the annotation {manifests.FORCED}"
-    )
+    return f"{place}: server-side apply as {manager} met fields of others: {error}. Leave them out of the program"

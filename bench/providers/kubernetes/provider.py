@@ -1,7 +1,8 @@
 """The embedded engine's Kubernetes provider: the provider protocol for every kind of object.
 
 Owns how an object is made, changed, read and deleted, and what a preview asks the cluster. Leaves the way there to
-`reach`, differences to `differ`, waits to `awaiting` and Helm releases to `releases`.
+`reach`, differences to `differ` and Helm releases to `releases`. Nothing is awaited: what the stacks declare says so
+(`pulumi.com/skipAwait`), or is ready once it is written.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from bench.engine.provider import (
     CheckResult,
     Created,
     DiffResult,
-    PartialCreateError,
-    PartialUpdateError,
     ProviderError,
     ReadResult,
 )
-from bench.providers.kubernetes import awaiting, differ, manifests, releases
-from bench.providers.kubernetes.awaiting import NotReadyError
+from bench.providers.kubernetes import differ, manifests, releases
 from bench.providers.kubernetes.objects import ClusterObjects, NoMatchError
 from bench.providers.kubernetes.reach import ApiRefusedError, ClusterApi, UnreachableError
 
 JsonObject = dict[str, Any]
+
+_PATIENCE = 600.0
+"""Seconds that a delete may take where the program does not say."""
 
 
 class _Tokens(Container[str]):
@@ -35,20 +36,19 @@ class _Tokens(Container[str]):
 
 
 class KubernetesProvider:
-    """config: what a `pulumi:providers:kubernetes` resource says; None before one is met. awaits: whether objects are
-    awaited; None leaves it to whether the cluster has controllers. stack: `PROJECT/STACK`, whose the objects are.
+    """config: what a `pulumi:providers:kubernetes` resource says; None before one is met. stack: `PROJECT/STACK`, whose
+    the objects are.
     """
 
     package = "kubernetes"
     version = "4.34.2"
 
-    def __init__(self, config: Mapping[str, Any] | None = None, *, awaits: bool | None = None, stack: str = "") -> None:
+    def __init__(self, config: Mapping[str, Any] | None = None, *, stack: str = "") -> None:
         self._config, self._stack = dict(config or {}), stack
-        self._awaits = awaits
         self._reached: ClusterApi | None = None
 
     def configured(self, config: Mapping[str, Any]) -> KubernetesProvider:
-        return KubernetesProvider(config, awaits=self._awaits, stack=self._stack)
+        return KubernetesProvider(config, stack=self._stack)
 
     def types(self) -> Container[str]:
         return _Tokens()
@@ -66,29 +66,22 @@ class KubernetesProvider:
                     "the kubernetes provider has no kubeconfig: declare pulumi_kubernetes.Provider(kubeconfig=...) and "
                     "give it to the resource"
                 )
-            context = self._config.get("context")
-            self._reached = ClusterApi(said, context=context if isinstance(context, str) else "")
+            self._reached = ClusterApi(said)
         return self._reached
 
-    def _namespace(self) -> str:
-        said = self._config.get("namespace")
-        return said if isinstance(said, str) and said else "default"
-
     def _objects(self) -> ClusterObjects:
-        return ClusterObjects(self._cluster(), self._namespace(), self._stack)
+        return ClusterObjects(self._cluster(), self._stack)
 
     # The protocol
 
     def check(self, token: str, name: str, urn: str, inputs: JsonObject, old: JsonObject | None) -> CheckResult:
+        del name, urn, old
         if token == manifests.RELEASE:
-            return releases.checked(name, urn, inputs, old)
+            return releases.checked(inputs)
         metadata = inputs.get("metadata")
-        if isinstance(metadata, dict) and metadata.get("generateName"):
-            refused = CheckFailure("metadata.generateName", "is not supported with server-side apply: give a name")
-            return CheckResult(inputs, (refused,))
-        if manifests.is_patch(token, inputs) and not (isinstance(metadata, dict) and metadata.get("name")):
-            return CheckResult(inputs, (CheckFailure("metadata.name", "a patch says which object it is of"),))
-        return CheckResult(manifests.normal(token, manifests.filled(inputs, name, urn, old)))
+        if not (isinstance(metadata, dict) and metadata.get("name")):
+            return CheckResult(inputs, (CheckFailure("metadata.name", "is required: no name is made up here"),))
+        return CheckResult(manifests.normal(token, inputs))
 
     def diff(
         self, token: str, resource_id: str, old_inputs: JsonObject, old_outputs: JsonObject, new_inputs: JsonObject
@@ -96,26 +89,16 @@ class KubernetesProvider:
         del resource_id
         if token == manifests.RELEASE:
             return releases.compare(old_inputs, new_inputs)
-        mutable = {
-            "ConfigMap": self._config.get("enableConfigMapMutable") in (True, "true"),
-            "Secret": self._config.get("enableSecretMutable") in (True, "true"),
-        }
+        mutable = self._config.get("enableConfigMapMutable") in (True, "true")
         return differ.compare(token, old_inputs, old_outputs, new_inputs, mutable=mutable)
 
     def create(self, token: str, inputs: JsonObject, timeout: float | None, cancel: Cancel) -> Created:
+        del timeout
         cluster = self._cluster()
         if token == manifests.RELEASE:
             return releases.record(cluster, inputs, None, self._stack)
-        awaits = self._is_awaited(inputs)  # Asked first: what fails behind the write loses the object.
-        live, place, manager = self._objects().apply(token, inputs, None, cancel=cancel, new=True)
-        resource_id = _id_of(live)
-        try:
-            live = self._awaited(inputs, live, place, timeout, cancel) if awaits else live
-        except NotReadyError as error:
-            message = f"{_shown(live)} was made and is not ready: {error}"
-            outputs = manifests.outputs_of(error.live, inputs, manager, live["apiVersion"])
-            raise PartialCreateError(message, resource_id=resource_id, outputs=outputs) from error
-        return Created(resource_id, manifests.outputs_of(live, inputs, manager, live["apiVersion"]))
+        live, manager = self._objects().apply(token, inputs, None, cancel=cancel, new=True)
+        return Created(_id_of(live), manifests.outputs_of(live, inputs, manager, live["apiVersion"]))
 
     def update(
         self,
@@ -127,19 +110,11 @@ class KubernetesProvider:
         timeout: float | None,
         cancel: Cancel,
     ) -> JsonObject:
-        del resource_id, old_inputs
+        del resource_id, old_inputs, timeout
         if token == manifests.RELEASE:
             return releases.record(self._cluster(), new_inputs, old_outputs, self._stack).outputs
-        awaits = self._is_awaited(new_inputs)
-        live, place, manager = self._objects().apply(token, new_inputs, old_outputs, cancel=cancel)
+        live, manager = self._objects().apply(token, new_inputs, old_outputs, cancel=cancel)
         initial = str(old_outputs.get("__initialApiVersion") or live["apiVersion"])
-        try:
-            live = self._awaited(new_inputs, live, place, timeout, cancel) if awaits else live
-        except NotReadyError as error:
-            outputs = manifests.outputs_of(error.live, new_inputs, manager, initial)
-            raise PartialUpdateError(
-                f"{_shown(live)} was changed and is not ready: {error}", outputs=outputs
-            ) from error
         return manifests.outputs_of(live, new_inputs, manager, initial)
 
     def read(self, token: str, resource_id: str, inputs: JsonObject) -> ReadResult | None:
@@ -156,7 +131,7 @@ class KubernetesProvider:
             raise ProviderError(f"{resource_id} cannot be read: {error}") from error
         if live is None:
             return None
-        seen = differ.as_said(token, live, inputs) if inputs else manifests.as_imported(live)
+        seen = differ.pruned(live, inputs) if inputs else manifests.as_imported(live)
         manager = self._objects().manager(token, inputs or live, None)
         if inputs:
             manager = manifests.standing_manager(live, manager)
@@ -168,15 +143,11 @@ class KubernetesProvider:
             if token == manifests.RELEASE:
                 releases.forget(cluster, resource_id)
                 return
-            if manifests.is_patch(token, outputs):
-                self._objects().relinquish(token, outputs)
-                return
-            self._objects().delete(token, outputs, timeout or _seconds(outputs), cancel)
+            self._objects().delete(token, outputs, timeout or _PATIENCE, cancel)
         except NoMatchError:
             return
         except UnreachableError as error:
-            if self._config.get("deleteUnreachable") not in (True, "true"):
-                raise ProviderError(f"{resource_id} cannot be deleted: {error}") from error
+            raise ProviderError(f"{resource_id} cannot be deleted: {error}") from error
 
     def locate(self, token: str, inputs: JsonObject) -> str | None:
         try:
@@ -196,7 +167,7 @@ class KubernetesProvider:
         if differ.has_unknown(inputs):
             return bare
         try:
-            shown, _, _ = self._objects().apply(token, inputs, old_outputs, dry=True, new=old_outputs is None)
+            shown, _ = self._objects().apply(token, inputs, old_outputs, dry=True, new=old_outputs is None)
         except (UnreachableError, NoMatchError):
             return bare
         return manifests.foreseen(inputs, shown) if shown else bare
@@ -206,31 +177,9 @@ class KubernetesProvider:
         raise ProviderError(f"{function}: the embedded provider has no such function: use --engine pulumi")
 
     def secret_outputs(self, token: str) -> frozenset[str]:
-        if token == manifests.RELEASE:
-            return frozenset({manifests.INPUTS})
-        is_secret = token.startswith("kubernetes:core/v1:Secret")
-        return frozenset({"data", "stringData", manifests.INPUTS}) if is_secret else frozenset()
-
-    def _is_awaited(self, inputs: JsonObject) -> bool:
-        awaits = not self._cluster().is_store if self._awaits is None else self._awaits
-        return awaits and manifests.annotation(inputs, manifests.NOT_AWAITED) != "true"
-
-    def _awaited(
-        self, inputs: JsonObject, live: JsonObject, path: str, timeout: float | None, cancel: Cancel
-    ) -> JsonObject:
-        cluster, seconds = self._cluster(), timeout or _seconds(inputs)
-        return awaiting.until_ready(lambda: cluster.find(path), live["apiVersion"], live, seconds, cancel)
-
-
-def _seconds(inputs: Mapping[str, Any]) -> float:
-    said = manifests.annotation(inputs, manifests.SECONDS)
-    return float(said) if said.isdigit() else awaiting.PATIENCE
+        return frozenset({manifests.INPUTS}) if token == manifests.RELEASE else frozenset()
 
 
 def _id_of(live: JsonObject) -> str:
     metadata = live["metadata"]
     return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
-
-
-def _shown(live: JsonObject) -> str:
-    return f"{live['apiVersion']} {live['kind']} {_id_of(live)}"

@@ -58,10 +58,10 @@ class ServedKind:
 
 
 class ClusterApi:
-    """kubeconfig: its text, or the path of its file. context: which of it, its current one where that is empty."""
+    """kubeconfig: its text."""
 
-    def __init__(self, kubeconfig: str, *, context: str = "") -> None:
-        self._place = _place(kubeconfig, context)
+    def __init__(self, kubeconfig: str) -> None:
+        self._place = _place(kubeconfig)
         self.server, self.namespace = self._place.server, self._place.namespace
         self._pool = urllib3.PoolManager(maxsize=32, ssl_context=self._place.tls)
         self._lock = threading.Lock()
@@ -154,26 +154,13 @@ def _retries(verb: str) -> urllib3.Retry:
     return urllib3.Retry(connect=2, read=2 if verb == "GET" else 0, redirect=0, status=0, backoff_factor=0.1)
 
 
-def _place(kubeconfig: str, context: str) -> KubePlace:
-    """The cluster of a context; of the first one, where none is said to be current. Raises ProviderError."""
-    path = Path("kubeconfig")
-    text = kubeconfig
-    if "\n" not in text and not text.lstrip().startswith("{"):
-        path = Path(text).expanduser()
-        try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise ProviderError(f"the kubeconfig {kubeconfig} cannot be read: {error}") from error
+def _place(kubeconfig: str) -> KubePlace:
+    """The cluster of the current context. Raises ProviderError."""
     try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ProviderError(f"the kubeconfig is not YAML: {error}") from error
-    if not isinstance(found, dict) or not found.get("clusters") or not found.get("contexts"):
-        raise ProviderError("the kubeconfig names no cluster and no context")
-    try:
-        return place_of(found, context or found.get("current-context") or found["contexts"][0]["name"], path, _plugin)
-    except KubeError as error:
-        raise ProviderError(str(error)) from error
+        found = yaml.safe_load(kubeconfig)
+        return place_of(found, found["current-context"], Path("kubeconfig"), _plugin)
+    except (yaml.YAMLError, LookupError, TypeError, KubeError) as error:
+        raise ProviderError(f"the kubeconfig cannot be read: {error}") from error
 
 
 def _plugin(server: str, plugin: Mapping[str, Any]) -> Mapping[str, Any]:

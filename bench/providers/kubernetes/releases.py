@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import copy
 import gzip
-import hashlib
 import json
 from functools import cache
 from pathlib import Path
@@ -56,15 +55,10 @@ def _charts() -> JsonObject:
     return read_yaml(Path(__file__).with_name("charts.yaml").read_text(encoding="utf-8"))
 
 
-def checked(name: str, urn: str, inputs: JsonObject, old: JsonObject | None) -> CheckResult:
-    """With the release's name and namespace, and what Helm takes of what is not said."""
-    filled = {key: value for key, value in inputs.items() if key != _OF_THE_SDK}
-    if filled.get("name") is None:
-        filled["name"] = (old or {}).get("name") or f"{name}-{hashlib.sha256(urn.encode()).hexdigest()[:8]}"
-    filled.setdefault("namespace", "default")
-    if not filled.get("skipAwait"):
-        filled.setdefault("timeout", _SECONDS)
-    return CheckResult(_unsaid(filled))
+def checked(inputs: JsonObject) -> CheckResult:
+    """With what Helm takes of what is not said."""
+    filled = {"namespace": "default", "timeout": _SECONDS, **inputs}
+    return CheckResult(_unsaid({key: value for key, value in filled.items() if key != _OF_THE_SDK}))
 
 
 def _unsaid(inputs: JsonObject) -> JsonObject:

@@ -52,7 +52,7 @@ def running_jobset(folder: Path, kubeconfig: Path) -> Generator[None]:
         "internalCertManagement": {"enable": True},
         **_addresses(),
     }
-    with _running(JOBSET, "jobset", settings, folder, ClusterApi(str(kubeconfig)), kubeconfig):
+    with _running(JOBSET, "jobset", settings, folder, ClusterApi(kubeconfig.read_text()), kubeconfig):
         yield
 
 
@@ -69,7 +69,7 @@ def running_kueue(folder: Path, kubeconfig: Path, config: StackConfig, patience:
     here["webhook"]["certDir"] = str(folder / "kueue-certificates")
     visibility = {"bindAddress": "127.0.0.1", "bindPort": free_port()}
     settings = said | here | {"namespace": "kueue-system", _VISIBILITY: visibility}
-    api = ClusterApi(str(kubeconfig))
+    api = ClusterApi(kubeconfig.read_text())
     with _running(KUEUE, "kueue", settings, folder, api, kubeconfig):
         until(lambda: _answers(api), folder / "kueue.log")
         yield
@@ -86,7 +86,7 @@ def running_lws(folder: Path, kubeconfig: Path) -> Generator[None]:
         "internalCertManagement": {"enable": True},
         **here,
     }
-    with _running(LWS, "lws", settings, folder, ClusterApi(str(kubeconfig)), kubeconfig):
+    with _running(LWS, "lws", settings, folder, ClusterApi(kubeconfig.read_text()), kubeconfig):
         yield
 
 
@@ -95,7 +95,7 @@ def running_dask(folder: Path, kubeconfig: Path) -> Generator[None]:
     """Install the definitions of the wheel and run its operator, as its image does."""
     python = os.environ.get(DASK) or lacking(f"{DASK} names no Python with dask-kubernetes")
     found = subprocess.run([python, "-c", _DASK_FOLDER], check=True, capture_output=True, text=True)
-    api = ClusterApi(str(kubeconfig))
+    api = ClusterApi(kubeconfig.read_text())
     for path in sorted(Path(found.stdout.strip()).glob("*.yaml")):
         body = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
         api.call("POST", _path(api, body), body)

@@ -31,7 +31,6 @@ class Run:
         self.cluster = cluster
         self._backend = Backend(folder)
         self.settings: dict[str, Any] = {"kubeconfig": json.dumps(kubeconfig(cluster.reached))}
-        self.awaits: bool | None = None
         self.stack = "training"
 
     def engine(self, program: Program) -> Engine:
@@ -39,7 +38,7 @@ class Run:
             provider = kubernetes.Provider("training", **self.settings)
             program(pulumi.ResourceOptions(provider=provider))
 
-        served = {"kubernetes": KubernetesProvider(awaits=self.awaits, stack=f"lab/{self.stack}")}
+        served = {"kubernetes": KubernetesProvider(stack=f"lab/{self.stack}")}
         return Engine(self._backend, "lab", self.stack, {}, declared, served, lambda: "secret", "local")
 
     def up(self, program: Program) -> Plan:
@@ -60,10 +59,9 @@ def errors(plan: Plan) -> str:
     return "\n".join(said.message for said in plan.diagnostics if said.severity == "error")
 
 
-def config_map(data: dict[str, str], name: str | None = "settings") -> Program:
+def config_map(data: dict[str, str]) -> Program:
     def program(opts: pulumi.ResourceOptions) -> None:
-        given = {"metadata": {"name": name}} if name else {}
-        kubernetes.core.v1.ConfigMap("settings", data=data, opts=opts, **given)  # ty: ignore[invalid-argument-type]
+        kubernetes.core.v1.ConfigMap("settings", metadata={"name": "settings"}, data=data, opts=opts)
 
     return program
 
@@ -110,15 +108,6 @@ def test_config_map_with_a_name_is_replaced_unless_mutable(run: Run) -> None:
     run.settings["enable_config_map_mutable"] = True
     assert steps(run.up(config_map({"x": "3"})))["settings"] == "update"
     assert run.cluster.core.read_namespaced_config_map("settings", "default").data == {"x": "3"}
-
-
-def test_object_without_a_name_gets_one_and_keeps_it(run: Run) -> None:
-    run.settings["enable_config_map_mutable"] = True
-    run.up(config_map({"x": "1"}, name=None))
-    (made,) = run.cluster.core.list_namespaced_config_map("default").items
-    assert made.metadata.name.startswith("settings-")
-    assert steps(run.up(config_map({"x": "2"}, name=None))) == {"settings": "update"}
-    assert len(run.cluster.core.list_namespaced_config_map("default").items) == 1
 
 
 def test_preview_works_before_the_cluster_is_known(run: Run) -> None:
@@ -208,23 +197,19 @@ def test_field_of_another_manager_is_a_conflict_with_the_way_out(run: Run) -> No
     apps.patch_namespaced_deployment("web", "default", {"spec": {"replicas": 5}}, field_manager="autoscaler")
     said = errors(run.up(deployment(2)))
     assert "autoscaler" in said
-    assert "pulumi.com/patchForce" in said
+    assert "Leave them out of the program" in said
 
 
-def test_what_others_changed_shows_after_a_refresh(run: Run) -> None:
+def test_what_others_changed_or_deleted_shows_after_a_refresh(run: Run) -> None:
     run.up(deployment(1))
     apps = run.cluster.apps
     apps.patch_namespaced_deployment("web", "default", {"spec": {"replicas": 5}})
     assert steps(run.engine(deployment(1)).preview()) == {"web": "same"}
     run.engine(deployment(1)).refresh(Options())
     assert steps(run.engine(deployment(1)).preview()) == {"web": "update"}
-
-
-def test_object_that_was_deleted_by_hand_is_made_again_after_a_refresh(run: Run) -> None:
-    run.up(config_map({"x": "1"}))
-    run.cluster.core.delete_namespaced_config_map("settings", "default")
-    run.engine(config_map({"x": "1"})).refresh(Options())
-    assert steps(run.up(config_map({"x": "1"}))) == {"settings": "create"}
+    apps.delete_namespaced_deployment("web", "default")
+    run.engine(deployment(1)).refresh(Options())
+    assert steps(run.up(deployment(1))) == {"web": "create"}
 
 
 def test_object_that_stands_is_imported(run: Run) -> None:
@@ -238,19 +223,6 @@ def test_object_that_stands_is_imported(run: Run) -> None:
 
     plan = run.up(program)
     assert (errors(plan), steps(plan)) == ("", {"settings": "read"})
-
-
-def test_deployment_is_awaited_where_the_cluster_has_controllers(run: Run) -> None:
-    run.awaits = True
-    annotations = {"pulumi.com/timeoutSeconds": "0"}
-
-    def program(opts: pulumi.ResourceOptions) -> None:
-        kubernetes.batch.v1.Job("once", metadata={"name": "once", "annotations": annotations}, opts=opts,
-                                spec={"template": {"spec": {"containers": [{"name": "m", "image": "i"}]}}})  # fmt: skip
-
-    assert "the job has not completed" in errors(run.up(program))
-    run.cluster.control.tell_status("job", "once", conditions={"Complete": "True"})
-    assert errors(run.up(program)) == ""
 
 
 def release(**values: Any) -> Program:
@@ -283,3 +255,8 @@ def test_chart_brings_its_kinds(run: Run) -> None:
     }
     made = run.cluster.ask("POST", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues", body)
     assert made["spec"] == {"x": 1}
+
+
+def test_what_has_no_name_is_refused(run: Run) -> None:
+    refused = KubernetesProvider(run.settings).check("kubernetes:core/v1:ConfigMap", "a", "urn:a", {"data": {}}, None)
+    assert [each.path for each in refused.failures] == ["metadata.name"]

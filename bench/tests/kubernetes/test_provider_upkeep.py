@@ -1,9 +1,7 @@
-"""What a second run, a refusal for now, a slow end and a kill mean to the embedded provider."""
+"""What a second run, a slow end and a kill mean to the embedded provider."""
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,42 +10,17 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from bench.engine.run import Options
-from bench.providers.kubernetes import awaiting, differ
-from bench.providers.kubernetes.awaiting import NotReadyError
+from bench.providers.kubernetes import differ
 from bench.providers.kubernetes.objects import ClusterObjects
 from bench.providers.kubernetes.provider import KubernetesProvider
-from bench.providers.kubernetes.reach import ApiRefusedError, ClusterApi, ServedKind, UnreachableError
+from bench.providers.kubernetes.reach import ApiRefusedError, ClusterApi, ServedKind
 from bench.tests.kubernetes.conftest import LocalCluster
-from bench.tests.kubernetes.test_kubernetes_provider import Program, Run, steps
+from bench.tests.kubernetes.test_kubernetes_provider import Run, steps
 
 
 @pytest.fixture
 def run(cluster: LocalCluster, tmp_path: Path) -> Run:
     return Run(cluster, tmp_path)
-
-
-def secret(value: str) -> Program:
-    def program(opts: pulumi.ResourceOptions) -> None:
-        kubernetes.core.v1.Secret("token", metadata={"name": "token"}, string_data={"value": value}, opts=opts)
-
-    return program
-
-
-def test_secret_of_plain_texts_stays_until_its_text_changes(run: Run) -> None:
-    assert steps(run.up(secret("first"))) == {"token": "create"}
-    assert steps(run.up(secret("first"))) == {"token": "same"}
-    assert steps(run.up(secret("second"))) == {"token": "replace"}
-    assert run.cluster.core.read_namespaced_secret("token", "default").data == {"value": "c2Vjb25k"}
-
-
-def test_refresh_keeps_a_secret_out_of_the_state_in_clear(run: Run, tmp_path: Path) -> None:
-    run.up(secret("do-not-show"))
-    run.engine(secret("do-not-show")).refresh(Options())
-    assert steps(run.up(secret("do-not-show"))) == {"token": "same"}
-    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    assert b"token" in kept
-    assert b"do-not-show" not in kept
-    assert base64.b64encode(b"do-not-show") not in kept
 
 
 def hidden_setting(opts: pulumi.ResourceOptions) -> None:
@@ -71,15 +44,11 @@ def test_what_the_program_says_in_secret_stands_nowhere_in_the_state_in_clear(ru
 def test_field_that_the_server_leaves_out_since_it_is_empty_is_no_difference(empty: Any) -> None:
     said = {"metadata": {"name": "one"}, "spec": {"hostNetwork": empty, "nodeName": "n"}}
     live = {"metadata": {"name": "one"}, "spec": {"nodeName": "n"}}
-    assert not differ.compare("kubernetes:core/v1:Pod", said, live, said, mutable={}).detailed
+    assert not differ.compare("kubernetes:core/v1:Pod", said, live, said, mutable=False).detailed
     fresh = {**said, "spec": {"hostNetwork": True, "nodeName": "n"}}
-    assert list(differ.compare("kubernetes:core/v1:Pod", said, live, fresh, mutable={}).detailed) == [
+    assert list(differ.compare("kubernetes:core/v1:Pod", said, live, fresh, mutable=False).detailed) == [
         "spec.hostNetwork"
     ]
-
-
-POD = {"kind": "Pod", "metadata": {"name": "one", "uid": "u1"}}
-READY = {**POD, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
 
 
 class Patient:
@@ -93,29 +62,6 @@ class Patient:
 
     def wait_to_begin(self, timeout: float | None = None) -> bool:
         return False
-
-
-def answers(*said: dict[str, Any] | Exception | None) -> Callable[[], dict[str, Any] | None]:
-    left = iter(said)
-
-    def read() -> dict[str, Any] | None:
-        found = next(left)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    return read
-
-
-def test_control_plane_that_is_away_for_a_while_ends_no_wait() -> None:
-    read = answers(UnreachableError("upgrading"), READY)
-    assert awaiting.until_ready(read, "v1", POD, 60, Patient()) == READY
-
-
-def test_refusal_while_waiting_keeps_the_object_that_was_made() -> None:
-    with pytest.raises(NotReadyError, match="forbidden") as raised:
-        awaiting.until_ready(answers(ApiRefusedError(403, "forbidden")), "v1", POD, 60, Patient())
-    assert raised.value.live == POD
 
 
 class EndingNamespace(ClusterApi):
@@ -139,7 +85,7 @@ class EndingNamespace(ClusterApi):
 def test_namespace_that_is_ending_already_is_awaited_until_it_or_its_name_is_free(seen: list[str]) -> None:
     cluster = EndingNamespace(list(seen))
     gone = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "rl", "uid": "u1"}}
-    ClusterObjects(cluster, "default", "lab/training").delete("kubernetes:core/v1:Namespace", gone, 60, Patient())
+    ClusterObjects(cluster, "lab/training").delete("kubernetes:core/v1:Namespace", gone, 60, Patient())
     assert "u1" not in cluster.uids
 
 

@@ -185,7 +185,7 @@ def hosts(replicas: int) -> Callable[[pulumi.ResourceOptions], None]:
     return program
 
 
-def test_stateful_set_is_awaited_placed_one_pod_a_host_and_survives_a_preemption(run: Run) -> None:
+def test_stateful_set_is_placed_one_pod_a_host_and_survives_a_preemption(run: Run) -> None:
     made = run.up(hosts(2))
     assert (errors(made), steps(made)) == ("", {"train": "create"})
     assert steps(run.up(hosts(2))) == {"train": "same"}
@@ -208,6 +208,6 @@ def test_stateful_set_is_awaited_placed_one_pod_a_host_and_survives_a_preemption
 
 def test_helm_release_is_refused_with_the_engine_that_has_helm(run: Run) -> None:
     def program(opts: pulumi.ResourceOptions) -> None:
-        kubernetes.helm.v3.Release("kueue", chart="kueue", opts=opts)
+        kubernetes.helm.v3.Release("kueue", name="kueue", chart="kueue", opts=opts)
 
     assert "use --engine pulumi" in errors(run.up(program))

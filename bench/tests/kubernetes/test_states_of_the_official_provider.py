@@ -50,7 +50,7 @@ def test_only_kinds_of_kubernetes_itself_have_their_quantities_written_anew() ->
 
 
 def test_a_release_whose_state_has_what_helm_takes_of_the_unsaid_is_unchanged() -> None:
-    filled = releases.checked("kueue", "urn:kueue", RELEASE | {"compat": "true"}, None).inputs
+    filled = releases.checked(RELEASE | {"compat": "true"}).inputs
     assert filled.items() >= {**RELEASE, "repositoryOpts": filled["repositoryOpts"]}.items()
     assert (filled["waitForJobs"], filled["keyring"], filled["timeout"]) == (False, "", 300)
     assert filled["repositoryOpts"] == {

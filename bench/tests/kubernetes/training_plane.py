@@ -46,7 +46,7 @@ def training_plane(folder: Path, training: str) -> Generator[TrainingPlane]:
     with real_control_plane(folder) as reached:
         config = folder / "training.kubeconfig"
         config.write_text(json.dumps(kubeconfig(reached)))
-        api = ClusterApi(str(config))
+        api = ClusterApi(config.read_text())
         for each in published_definitions():
             api.call("POST", DEFINITIONS, each)
         checkout = Checkout(lend(folder / "checkout"))
