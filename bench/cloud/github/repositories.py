@@ -131,6 +131,7 @@ def _run_json(ask: Ask, found: Resource) -> JsonObject:
     return {
         **found.body,
         "url": url,
+        "artifacts_url": f"{url}/artifacts",
         # Empty for runs of forks' pull requests, so nobody may rely on it.
         "pull_requests": [],
         "created_at": whole_seconds(found.created),

@@ -27,13 +27,13 @@ from bench.cloud.requestlog import LoggedRequest
 from bench.cloud.wire import HttpRequest, Reply
 
 JsonObject = dict[str, Any]
-Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete"]
+Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 
 _PATH: Final = re.compile(r"/kubernetes/(projects/([^/]+)/locations/([^/]+)/clusters/[^/]+)(/.*)?")
 _JSON: Final = {"content-type": "application/json"}
 _LOG: Final = ("Pod", "log")
 _SINGLE: Final[Mapping[str, Verb]] = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_MANY: Final[Mapping[str, Verb]] = {"GET": "list", "POST": "create"}
+_MANY: Final[Mapping[str, Verb]] = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 
 
 class _DryRunEnd(Exception):  # noqa: N818 - it carries an answer past the writes that are undone
@@ -124,7 +124,7 @@ class KubernetesApi:
 
 VERBS: Final[Mapping[str, Callable[[KubernetesCall], JsonObject]]] = {
     "get": verbs.get, "list": verbs.listed, "create": verbs.create, "update": verbs.update, "patch": verbs.patch,
-    "delete": verbs.delete,
+    "delete": verbs.delete, "deletecollection": verbs.delete_all,
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from bench.cloud.kubernetes.kinds import Kind
 JsonObject = dict[str, Any]
 
 VERSION: Final = "v1.36.3"
-_VERBS: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]
+_VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 
 
 def answer(keyspace: Keyspace, parts: list[str]) -> JsonObject | None:

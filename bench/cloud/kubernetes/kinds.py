@@ -51,7 +51,8 @@ class Kind:
 
     def about(self, name: str = "") -> JsonObject:
         """Of what a Status tells."""
-        return {"group": self.group, "kind": self.plural, "name": name}
+        told = {"group": self.group, "kind": self.plural, "name": name}
+        return {key: each for key, each in told.items() if each}
 
 
 @cache

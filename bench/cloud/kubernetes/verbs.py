@@ -232,3 +232,12 @@ def delete(call: KubernetesCall) -> JsonObject:
         details = {**call.kind.about(call.name), "uid": uid}
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
     return seen(call, left)
+
+
+def delete_all(call: KubernetesCall) -> JsonObject:
+    """Those that the selectors choose; the answer is the list of them."""
+    answer = listed(call)
+    for each in answer["items"]:
+        if call.keyspace.find(call.kind, each["metadata"].get("namespace", ""), each["metadata"]["name"]):
+            call.lifecycle.delete(call.kind, each)
+    return answer

@@ -55,8 +55,8 @@ class OfGke(Collection):
         check_idle(call.cloud, cluster_of(held.name))
         error = struck(call, target_of(call, held.name))
         changed(call.cloud, held, {"status": "STOPPING"})
-        kind = "DELETE_CLUSTER" if held.kind == CLUSTER else "DELETE_NODE_POOL"
-        return begin(call, kind, held.name, 180.0, None, error=error)
+        kind, seconds = ("DELETE_CLUSTER", 180.0) if held.kind == CLUSTER else ("DELETE_NODE_POOL", 120.0)
+        return begin(call, kind, held.name, seconds, None, error=error)
 
     def change(
         self, call: ApiCall, held: Resource, public: Mapping[str, Any], kind: str = "UPDATE_CLUSTER"
@@ -66,7 +66,8 @@ class OfGke(Collection):
         error = struck(call, target_of(call, held.name))
         if error is None:
             changed(call.cloud, held, {**public, "status": "RECONCILING"})
-        return begin(call, kind, held.name, 60.0, RUNNING, error=error)
+        seconds = 600.0 if kind == "UPGRADE_MASTER" else 30.0 if held.kind == CLUSTER else 60.0
+        return begin(call, kind, held.name, seconds, RUNNING, error=error)
 
 
 def cluster_of(name: str) -> str:

@@ -19,6 +19,7 @@ from bench.cloud.store import Resource
 from infra.model.catalogue import region_of
 
 _LONGEST_STEM = 50
+_GIB = 1024**3
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 _ALONE = {1: "1x1x1", 4: "2x2x1", 8: "2x4x1"}
 """The topology of one machine's chips, where a pool names none."""
@@ -65,14 +66,22 @@ def _node(group: MachineGroup, index: int) -> JsonObject:
     name = f"{stem}-{_digest(pool, f'{group.zone} {index}')[:4]}"
     capacity = {
         "cpu": str(machine.vcpus),
-        "memory": f"{machine.memory}M",
+        "memory": f"{int(machine.memory_gb * _GIB) // 1024}Ki",
         "pods": str(pool.body["maxPodsConstraint"]["maxPodsPerNode"]),
+        "ephemeral-storage": f"{config['diskSizeGb']}Gi",
         **({"google.com/tpu": str(machine.chips)} if machine.chips else {}),
     }
     taints = [{**each, "effect": _EFFECTS[each["effect"]]} for each in config.get("taints", ())]
-    ready = {"type": "Ready", "status": "True", "lastTransitionTime": f"{timestamp(pool.created)[:19]}Z"}
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "kubelet is posting ready status",
+        "lastTransitionTime": f"{timestamp(pool.created)[:19]}Z",
+    }
+    labels = {**_labels(pool, shape, group.zone), "kubernetes.io/hostname": name, **config.get("labels", {})}
     return {
-        "metadata": {"name": name, "labels": {**_labels(pool, shape, group.zone), **config.get("labels", {})}},
+        "metadata": {"name": name, "labels": labels},
         "spec": {
             "providerID": f"gce://{group.project}/{group.zone}/{name}",
             **({"taints": taints} if taints else {}),
@@ -85,7 +94,9 @@ def _labels(pool: Resource, shape: PoolShape, zone: str) -> dict[str, str]:
     config, generation, reserved = shape.config, shape.machine.generation, shape.reservation
     labels = {
         "cloud.google.com/gke-nodepool": pool.name.rpartition("/")[2],
+        "cloud.google.com/gke-os-distribution": "cos",
         "cloud.google.com/gke-provisioning": "spot" if config.get("spot") else "standard",
+        "cloud.google.com/machine-family": config["machineType"].partition("-")[0],
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/os": "linux",
         "node.kubernetes.io/instance-type": config["machineType"],
@@ -139,6 +150,7 @@ def _shown(group: MachineGroup) -> JsonObject:
         "creationTimestamp": timestamp(group.pool.created),
         "name": group.name,
         "zone": place,
+        "baseInstanceName": group.name.removesuffix("-grp"),
         "instanceGroup": f"{place}/instanceGroups/{group.name}",
         "selfLink": group.link,
         "targetSize": group.size,

@@ -116,6 +116,8 @@ def _completed(cluster: Resource, sent: JsonObject, name: str) -> JsonObject:
         "serviceAccount": "default",
         "metadata": {"disable-legacy-endpoints": "true"},
         "shieldedInstanceConfig": {"enableIntegrityMonitoring": True},
+        "windowsNodeConfig": {},
+        "effectiveCgroupMode": "EFFECTIVE_CGROUP_MODE_V2",
     }
     taints = config.get("taints", [])
     if machine.chips and _TPU_TAINT["key"] not in {each.get("key") for each in taints}:

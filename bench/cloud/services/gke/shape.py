@@ -27,11 +27,11 @@ _RESERVATION = re.compile(r"(?:projects/([^/]+)/reservations/)?([a-z][-a-z0-9]*)
 
 @dataclass(frozen=True, slots=True)
 class NodeMachine:
-    """What one node has. memory: MB. generation: of its TPU chips; None for a machine without."""
+    """What one node has. generation: of its TPU chips; None for a machine without."""
 
     name: str
     vcpus: int
-    memory: int
+    memory_gb: float
     generation: Generation | None = None
     chips: int = 0
 
@@ -39,7 +39,7 @@ class NodeMachine:
 @cache
 def _tpu_machines() -> dict[str, NodeMachine]:
     return {
-        each.name: NodeMachine(each.name, each.vcpus, each.memory_gb * 1000, generation, each.chips)
+        each.name: NodeMachine(each.name, each.vcpus, float(each.memory_gb), generation, each.chips)
         for generation in catalogue.generations()
         for each in generation.machine_types
     }
@@ -53,7 +53,7 @@ def machine_in(zone: str, name: str) -> NodeMachine:
         return found
     if _ORDINARY.fullmatch(name) and zone in places.ZONES and (not families or name.partition("-")[0] in families):
         size = machine_size(name)
-        return NodeMachine(name, size.cpus // 1000, size.memory)
+        return NodeMachine(name, size.cpus // 1000, size.memory / 1000)
     raise invalid(f"Machine type with name '{name}' does not exist in zone '{zone}'.")
 
 
