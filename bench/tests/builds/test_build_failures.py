@@ -6,14 +6,13 @@ A failure before the record is written leaves the old record; one after it is pu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from bench.builds.machine import BuildOutcome, Fault, StepStatus, When
 from bench.builds.running import run_build
 from bench.registry import Registry
-from bench.tests.builds.pipeline_world import MONOREPO, World, commit, committed_spec, world
+from bench.tests.builds.pipeline_world import World, committed_spec, world
 from infra.model.images.spec import ImageSpec
 from infra.model.images.steps import build_steps
 
@@ -90,12 +89,6 @@ def test_the_table_of_faults_has_every_step(lasting: World, spec: ImageSpec) -> 
     assert {step.id for step in steps} == set(STEPS)
 
 
-def test_a_region_that_stays_away_is_tried_again_before_it_fails_the_build(lasting: World) -> None:
-    outcome = build(lasting, lasting.started + 1, Fault(COPIES[1]))
-    assert "attempt 4 of 5 failed" in outcome.step(COPIES[1]).log or "gave up" in outcome.step(COPIES[1]).log
-    assert outcome.step(f"verify-{IMAGE}").status is StepStatus.QUEUED
-
-
 def test_a_digest_that_vanished_from_a_region_is_not_recorded(lasting: World) -> None:
     """A copy that says it went well, and did not: the verify step asks the places themselves."""
     revision = lasting.push(lasting.started + 1, {"uv.lock": "version = lost\n"})
@@ -116,28 +109,3 @@ def test_tags_that_were_not_moved_are_moved_when_the_same_build_is_run_again(las
     assert lasting.tags(IMAGE) != {current.digest}
     build(lasting, number)
     assert lasting.tags(IMAGE) == {current.digest}
-
-
-def test_a_newer_build_that_ends_while_an_older_one_tags_keeps_every_tag(
-    registry: Registry, spec: ImageSpec, tmp_path: Path
-) -> None:
-    ours = world(tmp_path, registry.address, spec)
-    theirs = World(
-        machine=type(ours.machine)(folder=tmp_path / "other", registry=registry.address, env=ours.machine.env),
-        recorder=ours.recorder, spec=spec, pins=ours.pins, places=ours.places, monorepo=tmp_path / "their-monorepo",
-    )  # fmt: skip
-    theirs.machine.folder.mkdir()
-    theirs.monorepo.mkdir()
-    theirs.machine.offer("marin-community/tidepool", tmp_path / "recipes", {commit(0xABC): 1_750_000_000})
-    older, newer = ours.push(10, {"uv.lock": "older\n"}), theirs.push(11, {"uv.lock": "newer\n"})
-    ours.recorder.recorded = lambda: built.append(run_build(theirs.config(IMAGE, newer), theirs.machine))
-    built: list[BuildOutcome] = []
-    built.append(run_build(ours.config(IMAGE, older), ours.machine))
-    assert [each.status for each in built] == [StepStatus.SUCCESS] * 2
-    known = ours.record.images[IMAGE]
-    assert known.current.revision[MONOREPO] == newer
-    assert {build.revision[MONOREPO] for build in known.builds()} == {older, newer}
-    assert ours.tags(IMAGE) == {known.current.digest}
-    assert ours.tags(IMAGE, older[:12]) != {known.current.digest}
-    assert ours.lacking() == []
-    ours.recorder.close()

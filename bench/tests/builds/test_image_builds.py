@@ -39,13 +39,6 @@ def test_a_child_that_is_built_alone_is_from_the_digest_that_the_record_names(im
     assert images.record.images["levanter-cluster"].current.parents == {"levanter-base": base}
 
 
-def test_a_child_without_any_build_of_its_parent_is_not_built(images: World) -> None:
-    ((_, outcome),) = run_jobs(images.jobs(), images.machine, wanted=("levanter-cluster",), run="1")
-    assert outcome.step("parents").status is StepStatus.FAILURE
-    assert outcome.step("build-levanter-cluster").status is StepStatus.QUEUED
-    assert images.recorder.writes == []
-
-
 def test_children_of_a_failed_parent_are_skipped(images: World) -> None:
     jobs = images.jobs()
     fault = Fault("smoke-levanter-base")
@@ -80,33 +73,12 @@ def test_the_build_of_the_older_commit_that_ends_last_changes_neither_record_nor
     assert images.tags("tpu-ci") == {current}
 
 
-def test_tags_say_the_day_and_the_commit(images: World) -> None:
-    run_build(images.config("tpu-ci", images.push(5)), images.machine)
-    current = images.record.images["tpu-ci"].current
-    for tag in (f"{current.built:%Y%m%d}", commit(5)[:12]):
-        assert images.tags("tpu-ci", tag) == {current.digest}
-
-
 def test_a_copy_that_fails_once_is_tried_again(images: World) -> None:
     fault = Fault("copy-tpu-ci-us-central2", When.ONCE)
     assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is StepStatus.SUCCESS
     tries = [call for call in images.machine.calls() if call[0] == fault.step and call[2].startswith("copy ")]
     assert len(tries) == 2
     assert images.lacking() == []
-
-
-def test_a_copy_writes_down_every_byte_of_the_layers(images: World) -> None:
-    images.push(9, {"uv.lock": "version = 9\n"})
-    run_build(images.config("tpu-ci"), images.machine)
-    folder = images.machine.folder / OUT
-    blobs = folder / "oci/blobs/sha256"
-    digest = (folder / "digest").read_text().strip().removeprefix("sha256:")
-    expected = sum(blob.stat().st_size for blob in blobs.iterdir() if blob.name != digest)
-    said = dict(part.split("=") for part in (folder / "copies/us-central2").read_text().split()[1:])
-    assert sum(map(int, said.values())) == expected
-    copied = images.record.images["tpu-ci"].current.copied
-    assert set(copied) == set(images.places["tpu-ci"][1:]), "one for every place but the first"
-    assert {each.pushed + each.mounted + each.existing for each in copied.values()} == {expected}
 
 
 def test_the_first_push_is_by_digest_and_tags_come_after_the_record(images: World) -> None:
@@ -155,32 +127,6 @@ def test_provenance_says_commits_bases_downloads_and_parameters(images: World) -
     assert statement["predicate"]["runDetails"]["metadata"]["invocationId"] == "build-1"
 
 
-def test_provenance_of_a_child_names_its_parent_by_digest(images: World) -> None:
-    images.keep_in_artifact_registry()
-    run_build(images.config("levanter-base"), images.machine)
-    base = images.record.images["levanter-base"].current.digest
-    out = images.machine.folder / "workspace/.tidepool/out/levanter-cluster/provenance.json"
-    dependencies = json.loads(out.read_text())["predicate"]["buildDefinition"]["resolvedDependencies"]
-    place = f"oci://{images.places['levanter-base'][0]}"
-    assert {"uri": place, "digest": {"sha256": base.removeprefix("sha256:")}} in dependencies
-
-
-def test_a_build_in_containers_that_nobody_pinned_is_refused_before_anything_is_fetched(images: World) -> None:
-    python = images.pins.base("python").model_copy(update={"digest": "unresolved"})
-    images.pins = images.pins.model_copy(update={"bases": {**images.pins.bases, "python": python}})
-    outcome = run_build(images.config("tpu-ci"), images.machine)
-    assert "python" in outcome.step("fetch").log
-    assert "./tidepool images bases --resolve" in outcome.step("fetch").log
-    assert images.machine.calls() == []
-
-
-@pytest.mark.parametrize("revision", ["main; rm -rf /", "refs/heads/other", "$(id)"])
-def test_a_revision_that_is_no_commit_is_refused(images: World, revision: str) -> None:
-    outcome = run_build(images.config("tpu-ci", revision), images.machine)
-    assert "is not a commit" in outcome.step("fetch").log
-    assert images.recorder.writes == []
-
-
 def test_a_tool_with_another_checksum_than_the_table_says_is_refused(images: World, tmp_path: Any) -> None:
     config = images.config("tpu-ci")
     build = {**config, "steps": [step for step in config["steps"] if step["id"] == "fetch"]}
@@ -214,15 +160,6 @@ def test_a_build_declared_before_a_pin_was_edited_is_of_the_pin_that_its_recipes
     assert (parameters["UV_VERSION"], parameters["UV_SHA256"]) == ("99.0.0", "f" * 64)
 
 
-def test_a_job_generated_before_a_pin_was_edited_is_of_the_pin_that_its_recipes_say(images: World) -> None:
-    """As in the monorepo's workflow file, which is merged days after the edit."""
-    jobs = images.jobs()
-    with_another_uv(images)
-    dict(run_jobs(jobs, images.machine, wanted=("levanter-base",), run="1"))
-    statement = json.loads((images.machine.folder / "workspace/out/levanter-base/provenance.json").read_text())
-    assert statement["predicate"]["buildDefinition"]["internalParameters"]["UV_VERSION"] == "99.0.0"
-
-
 def test_a_build_of_other_steps_than_its_recipes_have_is_refused_before_anything_is_built(images: World) -> None:
     config = images.config("tpu-ci")
     images.places = {**images.places, "tpu-ci": images.places["tpu-ci"][:2]}
@@ -230,15 +167,6 @@ def test_a_build_of_other_steps_than_its_recipes_have_is_refused_before_anything
     assert "declared from other recipes" in outcome.step("plan").log
     assert outcome.step("build-tpu-ci").status is StepStatus.QUEUED
     assert images.recorder.writes == []
-
-
-def test_a_build_declared_by_a_program_without_told_files_is_refused(images: World) -> None:
-    """Its steps bring their own values, of whatever pins it was declared from."""
-    config = images.config("tpu-ci")
-    step = next(step for step in config["steps"] if step["id"] == "tools")
-    step["env"] = ["TOOLS="]
-    outcome = run_build(config, images.machine)
-    assert "STEP: missing, so older recipes declared this build. Next: ./tidepool up" in outcome.step("tools").log
 
 
 @pytest.mark.parametrize("number", [3, 9])
@@ -250,14 +178,6 @@ def test_only_commits_that_the_branch_was_at_are_built(images: World, number: in
     if number == 9:
         assert f"is not a first parent of main in {MONOREPO}" in outcome.step("fetch").log
         assert images.recorder.writes == []
-
-
-def test_nothing_names_another_commit_of_the_recipes(images: World) -> None:
-    assert set(images.config("tpu-ci")["substitutions"]) <= {"_SOURCE_REVISION"}
-    config = images.config("tpu-ci")
-    config["options"]["env"].append(f"RECIPES_REVISION={commit(9)}")
-    assert run_build(config, images.machine).status is StepStatus.SUCCESS
-    assert images.record.images["tpu-ci"].current.revision["marin-community/tidepool"] == commit(0xABC)
 
 
 def test_the_scan_is_told_what_is_accepted_and_layers_of_the_day_are_kept(images: World) -> None:
@@ -278,30 +198,6 @@ def test_the_scan_is_told_what_is_accepted_and_layers_of_the_day_are_kept(images
         arguments for _, tool, arguments in images.machine.calls() if arguments.startswith("buildx build ")
     ]
     assert "--cache" not in made
-
-
-def test_copies_at_once_keep_their_sign_in_to_themselves(images: World) -> None:
-    """Each step has a configuration of its own, and signs in again where it tries again."""
-    fault = Fault("copy-tpu-ci-us-central2", When.ONCE)
-    assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is StepStatus.SUCCESS
-    signed = [step for step, tool, arguments in images.machine.calls() if arguments.startswith("auth login")]
-    copies = {step for step in signed if step.startswith("copy-")}
-    assert {step: signed.count(step) for step in copies} == {step: 4 if step == fault.step else 2 for step in copies}, (
-        "two registries an attempt"
-    )
-    assert not (images.machine.folder / "home/.docker").exists(), "nothing is left in the home that steps share"
-
-
-def test_what_nobody_signed_in_to_is_refused_as_a_registry_does(images: World) -> None:
-    """The stand-in of crane asks for the sign-in that it was given, so that a step without one fails here too."""
-    run_build(images.config("tpu-ci"), images.machine)
-    place = images.places["tpu-ci"][0]
-    tools = images.machine.folder / "workspace/.tidepool/tools/bin/crane"
-    outcome = images.machine.run(
-        "manifest", [str(tools), "manifest", f"{place}:latest"], cwd=images.machine.folder, env={}, timeout=60
-    )
-    assert outcome.status is StepStatus.FAILURE
-    assert "401 UNAUTHORIZED" in outcome.log
 
 
 def test_a_private_source_is_fetched_with_a_token_that_no_command_line_log_or_file_has(images: World) -> None:

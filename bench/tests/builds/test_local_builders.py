@@ -47,22 +47,27 @@ def controller() -> Order:
     return order(the_lab(), SPEC, PINS, SPEC.image("controller"), images={"BASE_IMAGE": "localhost/base"})
 
 
-def test_docker_comes_first_where_its_daemon_answers(calls: Path) -> None:
+def test_docker_comes_before_buildah_which_needs_root(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert local_builder() == Docker()
-
-
-def test_buildah_is_taken_where_no_daemon_answers(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAILS", "version")
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert local_builder() == Buildah()
+    for user, found in ((0, Buildah()), (1000, None)):
+        monkeypatch.setattr(os, "geteuid", lambda user=user: user)
+        assert local_builder() == found
 
 
-def test_buildah_needs_root_and_without_either_there_is_no_builder(
-    calls: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FAILS", "version")
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert local_builder() is None
+def test_buildah_is_told_what_it_does_not_know_by_itself(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/etc/own.crt")
+    built = Buildah().build(controller(), cached=False)
+    called = calls.read_text()
+    assert (built.layers, built.image_id) == (3, "sha256:1")
+    assert f"--ignorefile {the_lab()}/images/controller/Dockerfile.dockerignore" in called
+    assert "--volume /etc/own.crt:/etc/ssl/certs/ca-certificates.crt:ro" in called, "mounted, never copied"
+    assert "--no-cache" in called
+    (calls.parent / "bin/buildah").write_text("#!/bin/sh\nprintf 'compiling \\377\\n'\nexit 1\n")
+    lines: list[str] = []
+    with pytest.raises(BuildError, match="buildah could not build controller:\ncompiling \N{REPLACEMENT CHARACTER}"):
+        Buildah().build(controller(), listen=lines.append)
+    assert lines == ["compiling \N{REPLACEMENT CHARACTER}"]
 
 
 def test_a_build_gets_every_argument_that_its_recipe_takes(calls: Path) -> None:
@@ -80,31 +85,6 @@ def test_a_build_gets_every_argument_that_its_recipe_takes(calls: Path) -> None:
     assert "--no-cache" not in called
 
 
-def test_a_cold_build_takes_no_layer_of_an_earlier_one(calls: Path) -> None:
-    Buildah().build(controller(), cached=False)
-    assert "--no-cache" in calls.read_text()
-
-
-def test_buildah_reads_the_ignore_file_beside_the_recipe(calls: Path) -> None:
-    built = Buildah().build(controller())
-    assert f"--ignorefile {the_lab()}/images/controller/Dockerfile.dockerignore" in calls.read_text()
-    assert (built.layers, built.image_id) == (3, "sha256:1")
-
-
-def test_a_machines_own_certificates_are_mounted_and_never_copied(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", "/etc/own.crt")
-    Buildah().build(controller())
-    assert "--volume /etc/own.crt:/etc/ssl/certs/ca-certificates.crt:ro" in calls.read_text()
-
-
-def test_a_failed_build_says_who_what_and_why(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAILS", "build ")
-    lines: list[str] = []
-    with pytest.raises(BuildError, match="buildah could not build controller:\nthe reason"):
-        Buildah().build(controller(), listen=lines.append)
-    assert lines == ["the reason"]
-
-
 def test_a_builder_is_ended_with_the_command_that_waits_for_it(calls: Path) -> None:
     ended = "trap 'echo ended >>\"$CALLS\"; exit 1' TERM; echo begun; sleep 20 & wait"
     (calls.parent / "bin" / "docker").write_text(f"#!/bin/sh\n{ended}\n")
@@ -115,13 +95,6 @@ def test_a_builder_is_ended_with_the_command_that_waits_for_it(calls: Path) -> N
     with pytest.raises(SystemExit):
         Docker().build(controller(), listen=stops)
     assert calls.read_text() == "ended\n"
-
-
-def test_what_a_failed_build_printed_need_not_be_text(calls: Path) -> None:
-    buildah = calls.parent / "bin/buildah"
-    buildah.write_text("#!/bin/sh\nprintf 'compiling \\377\\n'\nexit 1\n")
-    with pytest.raises(BuildError, match="compiling \N{REPLACEMENT CHARACTER}"):
-        Buildah().build(controller())
 
 
 def smoke_test(root: Path, text: str) -> Path:

@@ -97,11 +97,6 @@ def test_a_build_that_another_command_takes_first_is_left_to_it(ran: list[str], 
     assert control.reports == [("second", "SUCCESS")]
 
 
-def test_where_other_commands_take_everything_nothing_is_left_to_run(ran: list[str], tmp_path: Path) -> None:
-    assert build_queue(Control("first", overtaken=1), tmp_path).run_next(None) is None
-    assert ran == []
-
-
 def test_an_interrupted_build_is_cancelled_and_not_at_work_for_ever(ran: list[str], tmp_path: Path) -> None:
     control = Control("interrupted")
     with pytest.raises(KeyboardInterrupt):
@@ -117,24 +112,6 @@ def test_a_build_whose_command_was_killed_is_not_at_work_for_ever(ran: list[str]
         build_queue(control, tmp_path).run_next(None)
     assert ran == ["next"]
     assert control.reports == [("killed", "INTERNAL_ERROR"), ("next", "SUCCESS")]
-
-
-def test_an_interrupt_at_the_end_of_a_step_stays_an_interrupt(
-    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wait, seen = subprocess.Popen.wait, []
-
-    def interrupted(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
-        code = wait(process, timeout)
-        if process not in seen:
-            seen.append(process)
-            raise KeyboardInterrupt
-        return code
-
-    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
-    machine = BuildMachine(folder=tmp_path, registry=registry.address)
-    with pytest.raises(KeyboardInterrupt):
-        machine.run("step", ["true"], cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, timeout=60)
 
 
 def test_an_interrupted_step_leaves_no_process_behind(

@@ -12,7 +12,6 @@ from bench.engine.engine import Engine
 from bench.engine.run import Options
 from bench.providers.google import GoogleProvider
 from bench.tests.end_to_end.fleet_world import PASSPHRASE, complaints
-from infra.jobs.kube import Kube, KubeError
 from infra.model.cluster_state import ClusterNow, SlicesNow
 from infra.model.plan import Op, Plan
 from infra.model.schema import StackConfig
@@ -137,31 +136,3 @@ def test_how_nodes_stand_is_asked_of_gke_and_of_the_cluster(tmp_path: Path, clou
     assert stack.nodes(fewer, small).troubles == (
         "node pool ct4p-hightpu-4t-2x2x4-b-spot-1 has a label of Tidepool's and is not declared",
     ), "as long as the edit is not applied"
-
-
-def test_what_the_clusters_api_does_not_say_is_unknown(
-    tmp_path: Path, cloud: TestCloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stack = Stack(tmp_path, cloud, V4)
-    stack.changes(*V4_SLICES)
-
-    def silent(*_: object, **__: object) -> None:
-        raise KubeError("GET /api/v1/nodes", "no answer")
-
-    monkeypatch.setattr(Kube, "get", silent)
-    found = stack.nodes(*V4_SLICES)
-    assert found.problems == ("nodes are not known: GET /api/v1/nodes failed: no answer",)
-    assert (found.troubles, found.known, found.rows[0].pools) == ((), False, {"RUNNING": 2})
-
-
-def test_slices_of_another_region_are_a_further_stack(tmp_path: Path, cloud: TestCloud) -> None:
-    """A cluster's node pools are in its region, so v4 and the generations of other regions are never in one."""
-    first = Stack(tmp_path, cloud, V4)
-    second = Stack(tmp_path, cloud, CENTRAL, name="training-central1")
-    first.changes(*V4_SLICES)
-    assert ("create", "train") in second.changes(*CENTRAL_SLICES), "under the same name, in its own region"
-    assert (first.changes(*V4_SLICES), second.changes(*CENTRAL_SLICES)) == ([], [])
-    assert [stack.nodes(*of).region for stack, of in ((first, V4_SLICES), (second, CENTRAL_SLICES))] == [
-        "us-central2",
-        "us-central1",
-    ]

@@ -94,17 +94,6 @@ def test_a_vm_that_was_preempted_shows_no_plan_and_one_that_is_gone_is_made_agai
     assert_as_declared(world, cloud, vms(2))
 
 
-def test_one_failing_zone_does_not_hold_up_the_others(world: World, cloud: TestCloud) -> None:
-    fleet = {**vms(1), "tpu-ci-europe-west4-b-0": {"zone": "europe-west4-b"}}
-    cloud.control.fail("error", zone="europe-west4-b", code=403, message="the zone is closed")
-    plan = world.up(fleet)
-    assert changes(plan, status=Status.FAILED) == {"tpu-ci-europe-west4-b-0": Op.CREATE}
-    assert set(nodes(cloud)) == {FIRST}
-    cloud.control.mend()
-    assert changes(world.up(fleet)) == {"tpu-ci-europe-west4-b-0": Op.CREATE}
-    assert_as_declared(world, cloud, fleet)
-
-
 def test_a_service_that_fails_every_tenth_call_is_got_through(world: World, cloud: TestCloud) -> None:
     cloud.control.fail("error", code=503, probability=0.1, seed=3)
     assert complaints(world.up(vms(20))) == []

@@ -12,7 +12,6 @@ from bench.guests import machine
 from bench.guests.disk import Disk
 from bench.guests.guests import Guests
 from bench.tests.guests.conftest import Lab, path
-from infra.model import bucket_names
 from tests.fleet.broker.broker_world import REPO, VM
 
 GOOD, BAD = (f"a-docker.pkg.dev/b@sha256:{digit * 64}" for digit in "0b")
@@ -81,46 +80,6 @@ def test_a_job_runs_for_its_time_and_another_runner_takes_the_next(lab: Lab) -> 
     assert lab.told("job-ended")[0]["result"] == "Succeeded"
 
 
-def test_a_job_that_is_over_at_once_is_followed_when_the_broker_allows_it(lab: Lab) -> None:
-    lab.guests.advance(A_BOOT)
-    job = lab.control.queue_job(REPO, ["tpu-ci"])
-    lab.guests.settle()
-    lab.guests.end_job(job["id"], "failure")
-    assert lab.told("job-ended")[0]["result"] == "Failed"
-    lab.guests.advance(60)
-    assert lab.disk.phase == "idle"
-
-
-def test_short_jobs_follow_one_another_as_often_as_the_broker_allows(lab: Lab) -> None:
-    lab.guests.advance(A_BOOT)
-    jobs = [lab.control.queue_job(REPO, ["tpu-ci"], seconds=1) for _ in range(3)]
-    lab.guests.settle()
-    lab.guests.advance(2)
-    assert lab.disk.phase == "registering"
-    assert re.fullmatch(r"the broker is asked again in (60|5\d) s", lab.report["reason"])
-    lab.guests.advance(180)
-    assert lab.disk.phase == "idle"
-    assert len(lab.told("job-began")) == len(jobs)
-    assert not refusals(lab)
-
-
-def test_a_vm_that_is_made_again_within_a_job_asks_as_it_is_told_and_never_too_often(lab: Lab) -> None:
-    lab.control.queue_job(REPO, ["tpu-ci"])
-    lab.guests.advance(A_BOOT)
-    lab.control.preempt(path())
-    lab.guests.settle()
-    lab.control.remove_node(VM)
-    lab.control.set_compression(100)
-    lab.make()
-    lab.guests.advance(900)
-    assert lab.disk.phase == "idle"
-    assert set(refusals(lab)) == {"serving"}
-
-
-def refusals(lab: Lab) -> list[str]:
-    return [line["reason"] for line in lab.world.lines if line["outcome"] == "refused"]
-
-
 def test_a_vm_that_is_taken_away_goes_offline_and_its_job_fails_after_ten_minutes(lab: Lab) -> None:
     lab.control.queue_job(REPO, ["tpu-ci"])
     lab.guests.advance(A_BOOT)
@@ -136,14 +95,6 @@ def test_a_vm_that_is_taken_away_goes_offline_and_its_job_fails_after_ten_minute
     lab.guests.advance(A_BOOT)
     assert lab.disk.phase == "idle"
     assert lab.disk.runner != busy
-
-
-def test_a_vm_that_was_down_boots_again_and_faster(lab: Lab) -> None:
-    lab.guests.advance(A_BOOT)
-    lab.control.maintain(path(), 600)
-    assert (lab.disk.down, set(lab.runners.values())) == (True, {"offline"})
-    lab.guests.advance(630)
-    assert (lab.disk.phase, set(lab.runners.values())) == ("idle", {"online"})
 
 
 def test_a_lost_registration_is_not_noticed_until_a_restart_is_ordered(lab: Lab) -> None:
@@ -162,16 +113,6 @@ def test_a_lost_registration_is_not_noticed_until_a_restart_is_ordered(lab: Lab)
         lab.guests.lose_runner("another")
 
 
-def test_a_vm_that_is_made_anew_does_not_obey_what_its_predecessor_was_told(lab: Lab) -> None:
-    lab.order(restart=4)
-    lab.guests.advance(A_BOOT)
-    assert (lab.disk.phase, lab.report["obeyed"]) == ("idle", 4)
-    assert not lab.told("restart")
-    lab.order(restart=5)
-    lab.guests.settle()
-    assert lab.told("restart")
-
-
 def test_drains_images_and_bundles_wait_for_the_job_and_no_longer(lab: Lab) -> None:
     job = lab.control.queue_job(REPO, ["tpu-ci"])
     lab.guests.advance(A_BOOT)
@@ -186,19 +127,6 @@ def test_drains_images_and_bundles_wait_for_the_job_and_no_longer(lab: Lab) -> N
     lab.order(drain=True)
     assert lab.disk.phase == "draining"
     assert set(lab.runners.values()) == {"offline"}
-
-
-def test_orders_for_no_image_hold_whatever_the_pointer_names(lab: Lab) -> None:
-    lab.guests.advance(A_BOOT)
-    lab.order(image="none")
-    lab.world.write(bucket_names.pointer_object(), {"version": 1, "images": {"tpu-ci": {"us-west4": GOOD}}})
-    lab.control.queue_job(REPO, ["tpu-ci"], seconds=60)
-    lab.guests.advance(600)
-    assert (lab.disk.phase, lab.report["image"]) == ("idle", None)
-    lab.order(image=None)
-    lab.control.queue_job(REPO, ["tpu-ci"], seconds=60)
-    lab.guests.advance(600)
-    assert lab.report["image"] == GOOD, "orders that say nothing leave it to the pointer"
 
 
 def test_a_bundle_that_is_not_what_its_name_says_is_not_run(lab: Lab) -> None:
@@ -227,16 +155,6 @@ def test_a_guest_that_a_fault_strikes_serves_nobody_until_its_vm_is_made_again(l
     lab.make()
     lab.guests.advance(A_BOOT)
     assert lab.disk.phase == "idle"
-
-
-def test_a_guest_that_is_idle_calls_itself_unfit_after_its_next_job(lab: Lab) -> None:
-    lab.guests.advance(A_BOOT)
-    lab.control.fail("unfit", name=VM, count=1)
-    lab.guests.advance(3600)
-    assert lab.disk.phase == "idle"
-    lab.control.queue_job(REPO, ["tpu-ci"], seconds=60)
-    lab.guests.advance(60)
-    assert (lab.disk.phase, lab.disk.reason) == ("unfit", machine.UNFIT)
 
 
 def test_a_broken_image_makes_a_vm_unfit_until_it_is_to_run_another(lab: Lab) -> None:
