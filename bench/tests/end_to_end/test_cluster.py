@@ -136,3 +136,16 @@ def test_how_nodes_stand_is_asked_of_gke_and_of_the_cluster(tmp_path: Path, clou
     assert stack.nodes(fewer, small).troubles == (
         "node pool ct4p-hightpu-4t-2x2x4-b-spot-1 has a label of Tidepool's and is not declared",
     ), "as long as the edit is not applied"
+
+
+def test_slices_of_another_region_are_a_further_stack(tmp_path: Path, cloud: TestCloud) -> None:
+    """A cluster's node pools are in its region, so v4 and the generations of other regions are never in one."""
+    first = Stack(tmp_path, cloud, V4)
+    second = Stack(tmp_path, cloud, CENTRAL, name="training-central1")
+    first.changes(*V4_SLICES)
+    assert ("create", "train") in second.changes(*CENTRAL_SLICES), "under the same name, in its own region"
+    assert (first.changes(*V4_SLICES), second.changes(*CENTRAL_SLICES)) == ([], [])
+    assert [stack.nodes(*of).region for stack, of in ((first, V4_SLICES), (second, CENTRAL_SLICES))] == [
+        "us-central2",
+        "us-central1",
+    ]
