@@ -258,8 +258,13 @@ def test_a_runner_for_one_job_connects_works_and_is_gone(hub: GitHubControl) -> 
 
 
 def test_a_registration_that_is_late_removed_or_incomplete_is_no_good(cloud: TestCloud, hub: GitHubControl) -> None:
-    for change, status in (({"runner_group_id": 7}, 404), ({"runner_group_id": None}, 422), ({"labels": []}, 422),
-                           ({"name": "x" * 65}, 422)):  # fmt: skip
+    incomplete: list[tuple[dict[str, Any], int]] = [
+        ({"runner_group_id": 7}, 404),
+        ({"runner_group_id": None}, 422),
+        ({"labels": []}, 422),
+        ({"name": "x" * 65}, 422),
+    ]
+    for change, status in incomplete:
         assert registered(hub, **change)[0] == status, change
     made = registered(hub)[1]
     assert asked(hub, f"{RUNNERS}/{made['runner']['id']}", verb="DELETE")[0] == 204
