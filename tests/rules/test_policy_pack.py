@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import grpc
+import pulumi_gcp as gcp
 import pytest
 import yaml
 from google.protobuf import empty_pb2 as _empty_pb2
@@ -22,13 +23,14 @@ from infra.engines.official.workspace import ENDPOINTS
 from infra.fleet.google import Api, clients, execute
 from infra.model.stack_text import pulumi_values
 from infra.model.unclaimed import MisfitKind
-from infra.rules.book import EDIT_RULES, RESOURCE_RULES
+from infra.rules.book import EDIT_RULES, RESOURCE_RULES, judge
 from infra.rules.finding import Level
 from infra.rules.view import ResourceView
 from tests.fleet.declared_records import declare
 from tests.model.given import pool, stack_text
+from tests.program.fake_engine import build
 from tests.program.stacks import text_of, unedited
-from tests.rules.right_edits import BUCKET, LABELS, POOLS, resource, vm
+from tests.rules.right_edits import BUCKET, LABELS, MEMBER, POOLS, edit, resource, vm
 from tests.rules.test_edit_rules import BUDGET, RESERVATION, RESOURCES, exception, reserved, swapped
 from tests.synthetic_lab import the_lab
 
@@ -189,6 +191,36 @@ def test_a_swap_in_a_full_reservation_is_warned_of_by_what_the_manifest_says_sta
     assert (found.policyName, found.enforcementLevel) == ("phases-needed", analyzer_pb2.ADVISORY)
     assert "us-east5-a v5p reservation lab: 16 -> 16 of 16 chips" in found.message
     assert "./tidepool up ci" in found.message
+
+
+def test_what_a_pulumi_program_says_in_its_own_words_is_found() -> None:
+    def program() -> None:
+        container = gcp.cloudrunv2.JobTemplateTemplateContainerArgs(image="us-docker.pkg.dev/my-lab/marin/job:latest")
+        template = gcp.cloudrunv2.JobTemplateTemplateArgs(containers=[container])
+        gcp.cloudrunv2.Job(
+            "job", project="my-lab", location="us-west4", template=gcp.cloudrunv2.JobTemplateArgs(template=template)
+        )
+        gcp.tpu.V2Vm(
+            "vm", project="my-lab", name="vm", zone="us-west4-a", runtime_version="r", labels=LABELS,
+            service_account=gcp.tpu.V2VmServiceAccountArgs(email=MEMBER),
+            network_config=gcp.tpu.V2VmNetworkConfigArgs(enable_external_ips=True),
+            metadata={"registration-token": "AABBCCDDEEFFGG"},
+        )  # fmt: skip
+        gcp.storage.Bucket("fleet", name="my-lab-fleet", location="us", labels=LABELS)
+        step = gcp.cloudbuild.TriggerBuildStepArgs(name="docker.io/library/docker:29-cli", args=["version"])
+        gcp.cloudbuild.Trigger(
+            "trigger", project="my-lab", location="us-central1", disabled=True,
+            build=gcp.cloudbuild.TriggerBuildArgs(steps=[step]),
+            service_account=f"projects/my-lab/serviceAccounts/{MEMBER}",
+        )  # fmt: skip
+
+    made = build(program, stack="ci", config={"gcp:project": "my-lab"}).resources.values()
+    found = {(each.subject.partition(" ")[0], each.rule) for each in judge(edit(), map(_view, made))}
+    assert found == {
+        ("job", "image-by-digest"), ("job", "labels-say-owner"), ("job", "no-default-account"),
+        ("vm", "external-ip-declared"), ("vm", "no-secret-in-metadata"), ("fleet", "protected"),
+        ("trigger", "trigger-on"),
+    }  # fmt: skip
 
 
 def _view(registered: Any) -> ResourceView:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pulumi_gcp as gcp
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -21,8 +20,7 @@ from infra.rules.view import HIDDEN, UNKNOWN, ResourceView
 from tests.model.clustered import text
 from tests.model.given import parse, pool
 from tests.model.queued import stack
-from tests.program.fake_engine import build
-from tests.rules.right_edits import FORK, LABELS, MEMBER, POOLS, SERVED, SERVICE_GRANT, config, edit, rules
+from tests.rules.right_edits import FORK, POOLS, SERVED, SERVICE_GRANT, config, edit, rules
 
 FOLDER = Path(__file__).parent
 TABLE = yaml.safe_load((FOLDER / "resources.yaml").read_text(encoding="utf-8"))
@@ -128,34 +126,6 @@ def test_nodes_write_logs_and_teams_use_the_database_of_their_stack_and_nobody_e
 def test_every_type_of_the_embedded_provider_that_takes_labels_must_have_them() -> None:
     takes = {token for token, kind in TYPES.items() if {"labels", "resourceLabels", "userLabels"} & kind.fields.keys()}
     assert takes <= LABELLED.keys()
-
-
-def test_what_a_pulumi_program_says_in_its_own_words_is_found() -> None:
-    def program() -> None:
-        container = gcp.cloudrunv2.JobTemplateTemplateContainerArgs(image="us-docker.pkg.dev/my-lab/marin/job:latest")
-        template = gcp.cloudrunv2.JobTemplateTemplateArgs(containers=[container])
-        gcp.cloudrunv2.Job("job", location="us-west4", template=gcp.cloudrunv2.JobTemplateArgs(template=template))
-        gcp.tpu.V2Vm(
-            "vm", name="vm", zone="us-west4-a", runtime_version="r", labels=LABELS,
-            service_account=gcp.tpu.V2VmServiceAccountArgs(email=MEMBER),
-            network_config=gcp.tpu.V2VmNetworkConfigArgs(enable_external_ips=True),
-            metadata={"registration-token": "AABBCCDDEEFFGG"},
-        )  # fmt: skip
-        gcp.storage.Bucket("fleet", name="my-lab-fleet", location="us", labels=LABELS)
-        step = gcp.cloudbuild.TriggerBuildStepArgs(name="docker.io/library/docker:29-cli", args=["version"])
-        gcp.cloudbuild.Trigger(
-            "trigger", location="us-central1", disabled=True, build=gcp.cloudbuild.TriggerBuildArgs(steps=[step]),
-            service_account=f"projects/my-lab/serviceAccounts/{MEMBER}",
-        )  # fmt: skip
-
-    made = build(program, stack="ci", config={"gcp:project": "my-lab"}).resources.values()
-    views = [ResourceView(type=each.type, name=each.name, inputs=each.inputs, protect=each.protect) for each in made]
-    found = {(each.subject.partition(" ")[0], each.rule) for each in judge(edit(), views)}
-    assert found == {
-        ("job", "image-by-digest"), ("job", "labels-say-owner"), ("job", "no-default-account"),
-        ("vm", "external-ip-declared"), ("vm", "no-secret-in-metadata"), ("fleet", "protected"),
-        ("trigger", "trigger-on"),
-    }  # fmt: skip
 
 
 # Any resource there can be.
