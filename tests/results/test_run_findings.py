@@ -34,7 +34,7 @@ TREE = hashed("same")
 COVERED = [made(at, coverage=80.0) for at in range(6)]
 BROKEN, WELL = (ended("a", FAILED, "boom\nmore"), ended("b", PASSED)), (ended("a", PASSED), ended("b", PASSED))
 SLOWED = nights(slowed(50, 40, 1.25))
-OWN = {"pull": 7, "branch": "edit"}
+OWN: dict[str, Any] = {"pull": 7, "branch": "edit"}
 OTHERS: tuple[dict[str, Any], ...] = (
     {"hardware": "v5e-1"}, {"versions": {"jax": "0.7.2"}}, {"branch": "feature"}, {"pull": 7}, {"reused": "3"},
 )  # fmt: skip
