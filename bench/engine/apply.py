@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bench.engine import checkpoint
 from bench.engine.goal import ProgramAnswer
 from bench.engine.planner import agreed
 from bench.engine.provider import CancelledError, PartialCreateError, PartialUpdateError, ProviderError
@@ -72,19 +71,16 @@ class Apply:
         return ProgramAnswer(state.urn, state.id, state.outputs)
 
     @staticmethod
-    def _gone(decision: Decision) -> bool:
-        """Whether there is no old resource to delete, though the state speaks of one."""
-        return decision.old is not None and (decision.old.pending_replacement or decision.old.external)
-
-    def _stays(self, decision: Decision) -> bool:
+    def _stays(decision: Decision) -> bool:
         """Whether the old resource stands until the program has ended."""
-        return decision.op is Op.REPLACE and not decision.delete_first and not self._gone(decision)
+        gone = decision.old is not None and decision.old.pending_replacement
+        return decision.op is Op.REPLACE and not decision.delete_first and not gone
 
     def _create(self, decision: Decision, provider: Provider) -> ResourceState:
         run, new, old = self._run, decision.new, decision.old
         if decision.op is Op.REPLACE:
             self._replacements.replaced.add(new.urn)
-            if decision.delete_first and old is not None and not self._gone(decision):
+            if decision.delete_first and old is not None and not old.pending_replacement:
                 self._replacements.delete_first(old)
         number = run.begin("creating", new)
         try:
@@ -104,7 +100,7 @@ class Apply:
 
     def _created(self, number: int, decision: Decision, state: ResourceState) -> None:
         old = decision.old
-        self._end(number, decision, state, replace(old, delete=True) if old and self._stays(decision) else None)
+        self._run.end(number, state, *((replace(old, delete=True),) if old and self._stays(decision) else ()))
 
     def _update(self, decision: Decision, provider: Provider) -> ResourceState:
         run, new, old = self._run, decision.new, decision.old
@@ -117,34 +113,23 @@ class Apply:
                 reveal(old.inputs),
                 reveal(agreed(old.outputs, new)),
                 reveal(new.inputs),
-                new.timeouts.get("update"),
+                None,
                 run.cancel,
             )
         except CancelledError:
             raise
         except PartialUpdateError as error:
             half = new.showing(error.outputs, provider, init_errors=error.reasons, modified=now())
-            self._end(number, decision, half)
+            run.end(number, half)
             raise
         except ProviderError as error:
             run.end(number, drop=(old,) if error.gone else ())
             raise
         state = new.showing(raw, provider, modified=now())
-        self._end(number, decision, state)
+        run.end(number, state)
         return state
-
-    def _end(self, number: int, decision: Decision, state: ResourceState, *more: ResourceState | None) -> None:
-        kept = tuple(extra for extra in more if extra is not None)
-        self._run.end(number, state, *kept, drop=self._renamed_from(decision.old, state))
 
     def settle(self, decision: Decision, state: ResourceState) -> None:
         """Take over a state that needed no provider; nothing is written where nothing has changed."""
         if state != decision.old:
-            renamed = self._renamed_from(decision.old, state)
-            if renamed:
-                state.other = {**state.other, checkpoint.ALIASES: [one.urn for one in renamed]}
-            self._run.note(state, drop=renamed)
-
-    @staticmethod
-    def _renamed_from(old: ResourceState | None, state: ResourceState) -> tuple[ResourceState, ...]:
-        return (old,) if old is not None and old.urn != state.urn else ()
+            self._run.note(state)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -194,7 +194,7 @@ def render(files: StackFiles, snapshot: Snapshot) -> Iterator[bytes]:
     form = {"version": VERSION_OF_FEATURES, "features": [REPLACE_WITH]} if needs else {"version": CHECKPOINT_VERSION}
     yield _text(form)[:-1] + b',"checkpoint":{"stack":'
     yield _text(f"{ORGANIZATION}/{files.project}/{files.stack}") + b',"latest":' + _text(head)[:-1]
-    yield from _array("resources", (encode(state) for state in ordered(follow_renames(snapshot.states.values()))))
+    yield from _array("resources", (encode(state) for state in ordered(snapshot.states.values())))
     yield from _array(
         "pending_operations", ({"resource": encode(state), "type": kind} for kind, state in snapshot.operations)
     )
@@ -220,37 +220,6 @@ def digest(chunks: Iterable[bytes]) -> str:
     for chunk in chunks:
         found.update(chunk)
     return found.hexdigest()
-
-
-ALIASES = "aliases"
-"""Member of a resource object: the URNs that it had before this run."""
-
-
-def follow_renames(states: Iterable[ResourceState]) -> list[ResourceState]:
-    """The states with every reference to a renamed resource under its new URN, and the renames forgotten."""
-    pool = list(states)
-    live = {state.urn for state in pool}
-    renames = {old: state.urn for state in pool for old in state.other.get(ALIASES, ()) if old not in live}
-    if not any(ALIASES in state.other for state in pool):
-        return pool
-    return [_renamed(state, renames) for state in pool]
-
-
-def _renamed(state: ResourceState, renames: Mapping[str, str]) -> ResourceState:
-    def now(urn: str) -> str:
-        return renames.get(urn, urn)
-
-    provider_urn, _, provider_id = state.provider.rpartition("::")
-    return replace(
-        state,
-        parent=now(state.parent),
-        provider=f"{now(provider_urn)}::{provider_id}" if state.provider else "",
-        dependencies=tuple(map(now, state.dependencies)),
-        property_dependencies={name: tuple(map(now, urns)) for name, urns in state.property_dependencies.items()},
-        deleted_with=now(state.deleted_with),
-        replace_with=tuple(map(now, state.replace_with)),
-        other={name: value for name, value in state.other.items() if name != ALIASES},
-    )
 
 
 def ordered(states: Iterable[ResourceState]) -> list[ResourceState]:

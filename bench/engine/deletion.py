@@ -51,21 +51,16 @@ class Deletion:
         return self._not_needed(found, kept)
 
     def _within_targets(self, found: list[ResourceState]) -> list[ResourceState]:
-        """Targeted ones, and their dependents where those are asked for; without them a dependent keeps its ground."""
+        """Targeted ones; what depends on one and is no target keeps its ground."""
         run = self._run
         chosen = {state.key: state for state in found if state.urn in run.targets}
-        for state in _dependents_first(run.states.values(), {state.urn for state in chosen.values()}):
-            if state.key in chosen:
-                continue
-            if not run.options.target_dependents:
-                needed = sorted(set(state.references()) & {one.urn for one in chosen.values() if not one.delete})
-                if needed:
-                    raise EngineError(
-                        f"{', '.join(needed)} cannot be deleted alone: {state.urn} depends on it and is no target; "
-                        "target it too, or ask for --target-dependents"
-                    )
-            elif state.urn not in run.seen:
-                chosen[state.key] = state
+        going = {state.urn for state in chosen.values() if not state.delete}
+        for state in run.states.values():
+            if state.key not in chosen and (needed := sorted(going.intersection(state.references()))):
+                raise EngineError(
+                    f"{', '.join(needed)} cannot be deleted alone: {state.urn} depends on it and is no target; "
+                    "target it too"
+                )
         return list(chosen.values())
 
     def _spared(self, found: list[ResourceState]) -> list[ResourceState]:
@@ -111,13 +106,12 @@ class Deletion:
         """Delete all of it, each after everything that refers to it; what a failed one needs stays."""
         run = self._run
         order = _Order(found)
-        going = {state.urn for state in found}
         finished: queue.SimpleQueue[tuple[ResourceState, bool]] = queue.SimpleQueue()
 
         def work(state: ResourceState) -> None:
             done = False
             try:
-                done = self._delete(state, going)
+                done = self._delete(state)
             except StoppedError:
                 pass
             except BaseException as fault:  # noqa: BLE001 - raised again by whoever runs the operation
@@ -143,18 +137,17 @@ class Deletion:
             if not _untold(state):
                 run.skipped(self._step(state), "not attempted: a resource that depends on it was not deleted")
 
-    def _delete(self, state: ResourceState, going: set[str]) -> bool:
+    def _delete(self, state: ResourceState) -> bool:
         run = self._run
         step, before = self._replacements.unfinished.pop(state.key, (self._step(state), 0.0))
         clock = Stopwatch()
         with run.slot():
             lives_on_its_own = state.custom and not urns.is_provider(state.type)
-            with_another = state.deleted_with and state.deleted_with in going
             if state.pending_replacement or _untold(state):
                 run.note(drop=(state,))
                 return True
             run.started(step)
-            if not lives_on_its_own or state.retain_on_delete or with_another:
+            if not lives_on_its_own or state.retain_on_delete:
                 run.note(drop=(state,))
             else:
                 try:
@@ -193,17 +186,6 @@ def _reversed(states: Iterable[ResourceState]) -> list[ResourceState]:
         result += ahead
         ahead = [free for state in ahead for free in order.after(state)]
     return result
-
-
-def _dependents_first(states: Iterable[ResourceState], urns_of: set[str]) -> list[ResourceState]:
-    """What depends on any of these, however far, in order of dependency."""
-    reached = set(urns_of)
-    found = []
-    for state in states:
-        if state.urn in urns_of or reached.intersection(state.references()):
-            reached.add(state.urn)
-            found.append(state)
-    return found
 
 
 class _Order:

@@ -45,23 +45,17 @@ class Deployment:
         self._replacements = replacements
         self._apply = Apply(run, replacements)
         self._existing = existing
-        self._old_urns: dict[str, str] = {}
 
     def refuse(self, urn: str, token: str, name: str, message: str) -> None:
         """Record that a resource asks for what this engine does not do."""
         self._run.broke(Step(op=Op.CREATE, urn=urn, type=token, name=name), message)
 
-    def parents(self, urn: str) -> tuple[str, ...]:
-        """The URNs that a parent has and, where an alias found it, had."""
-        old = self._old_urns.get(urn)
-        return (urn,) if old is None else (urn, old)
-
-    def register(self, goal: Goal, aliases: tuple[str, ...]) -> ProgramAnswer:
+    def register(self, goal: Goal) -> ProgramAnswer:
         """Make a resource so; what fails is recorded, and the answer says so."""
         run = self._run
         if not run.admit(goal.urn):
             return ProgramAnswer(goal.urn, failed=True)
-        old = self._find(goal, aliases)
+        old = run.olds.get(goal.urn)
         blocked = sorted(goal.needs() & run.failed)
         if blocked:
             names = ", ".join(map(urns.name_of, blocked))
@@ -82,21 +76,6 @@ class Deployment:
             run.broke(planner.undecided(goal, old), str(error))
             return ProgramAnswer(goal.urn, failed=True)
 
-    def _find(self, goal: Goal, aliases: tuple[str, ...]) -> ResourceState | None:
-        """The old state, under its own URN or, taken out of the way, under an alias."""
-        run = self._run
-        old = run.olds.get(goal.urn)
-        if old is not None:
-            return old
-        with run.lock:
-            for alias in aliases:
-                old = run.olds.get(alias)
-                if old is not None and alias not in run.seen:
-                    run.seen.add(alias)
-                    self._old_urns[goal.urn] = alias
-                    return old
-        return None
-
     # Components
 
     def _component(self, goal: Goal, old: ResourceState | None) -> ProgramAnswer:
@@ -104,8 +83,7 @@ class Deployment:
         if goal.type == urns.STACK_TYPE or self._targeted(goal):
             decision = planner.decide_component(goal, old)
         elif old is not None:
-            kept = replace(old, urn=goal.urn, type=goal.type, parent=goal.parent)
-            decision = Decision(op=Op.SAME, new=kept, old=old)
+            decision = Decision(op=Op.SAME, new=old, old=old)
         elif run.options.adopting:  # what is adopted needs its parents
             decision = planner.decide_component(goal, old)
         else:
@@ -127,7 +105,7 @@ class Deployment:
         state = run.states.get(urn)
         if state is None and urn in run.failed | run.absent:
             return
-        if run.options.adopting and any(known in run.olds for known in self.parents(urn)):
+        if run.options.adopting and urn in run.olds:
             return
         if state is None:
             raise EngineError(f"{urn} has outputs but was never registered")
@@ -158,8 +136,6 @@ class Deployment:
         if not self._targeted(goal):
             return self._untargeted(goal, old)
         old = self._replacements.await_dependent(old)
-        if old is None and goal.import_id:
-            return self._existing.take_over(goal, provider, reference)
         decision = planner.decide(
             goal,
             old,
@@ -167,7 +143,7 @@ class Deployment:
             reference,
             forced=self._forced(goal, old, reference),
             deleted_for=self._replacements.reasons(old.urn) if old is not None else (),
-            recreate=old is not None and (old.pending_replacement or old.external),
+            recreate=old is not None and (old.pending_replacement),
         )
         if decision.op is Op.SAME and goal.urn in run.adopted:
             decision = replace(decision, op=Op.ADOPT)
@@ -183,22 +159,19 @@ class Deployment:
         """Reasons to replace that no provider sees."""
         if old is None:
             return ()
-        triggers = (goal.replacement_trigger, old.replacement_trigger)
         asked = {
-            planner.TYPE_CHANGED: old.type != goal.type,
             planner.PROVIDER_CHANGED: self._provider_changed(old, reference),
-            planner.REPLACEMENT_TRIGGER: None not in triggers and reveal(triggers[0]) != reveal(triggers[1]),
             planner.REPLACE_WITH: bool(self._replacements.replaced.intersection(goal.replace_with)),
         }
         return tuple(reason for reason, holds in asked.items() if holds)
 
-    def _provider_changed(self, old: ResourceState, reference: str) -> bool:
-        """Whether another provider serves it now. Between default providers, and for a renamed one, nothing changes."""
+    @staticmethod
+    def _provider_changed(old: ResourceState, reference: str) -> bool:
+        """Whether another provider serves it now. Between default providers nothing changes."""
         if not old.provider or old.provider == reference:
             return False
-        was, now_urn = old.provider_urn, reference.rpartition("::")[0]
-        defaults = all(urns.name_of(urn).startswith("default") for urn in (was, now_urn))
-        return not defaults and self._old_urns.get(now_urn) != was
+        both = (old.provider_urn, reference.rpartition("::")[0])
+        return not all(urns.name_of(urn).startswith("default") for urn in both)
 
     def _planned(self, decision: Decision, provider: Provider) -> ProgramAnswer:
         """In a preview: record the step and answer with what can be known."""
@@ -245,11 +218,7 @@ class Deployment:
             return False
         if not run.targets:
             return True
-        with run.lock:
-            chosen = goal.urn in run.targets or (run.options.target_dependents and bool(goal.needs() & run.touched))
-            if chosen:
-                run.touched.add(goal.urn)
-        return chosen
+        return goal.urn in run.targets
 
     def _untargeted(self, goal: Goal, old: ResourceState | None) -> ProgramAnswer:
         """Leave a resource as it is; one that does not exist stays away, and what needs it is told so."""

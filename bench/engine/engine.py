@@ -216,10 +216,10 @@ class Engine:
             run.say("warning", said)
         registry = Providers(run, self._providers, self._config, self._stack, self._project)
         replacements = Replacements(run, registry)
-        builtin = Builtin(run, self._backend, self._project, self._passphrase)
+        builtin = Builtin(self._backend, self._project, self._passphrase)
         existing = Existing(run, registry, builtin)
         deployment = Deployment(run, registry, replacements, existing)
-        monitor = Monitor(run, deployment, existing, registry, builtin, self._stack, self._project)
+        monitor = Monitor(run, deployment, existing, self._stack, self._project)
         return _Parts(run, registry, replacements, Deletion(run, registry, replacements), monitor)
 
     def _foresee(self, parts: _Parts) -> None:

@@ -1,7 +1,6 @@
 """Resources that exist before the program asks for them.
 
-Owns reading one that this stack does not manage, taking one under management, and what the engine itself serves: stack
-references, and look-ups of resources of this very stack. None of it changes the cloud.
+Owns taking one under management, and what the engine itself serves: stack references. None of it changes the cloud.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ from bench.engine.backend import holders
 from bench.engine.checkpoint import ORGANIZATION, load
 from bench.engine.goal import ProgramAnswer
 from bench.engine.planner import step_of
-from bench.engine.provider import ProviderError, ReadResult
-from bench.engine.registry import BUILTIN
-from bench.engine.values import RefusedError
+from bench.engine.provider import ProviderError
 from infra.model import urns
 from infra.model.errors import EngineError
 from infra.model.plan import Op
@@ -40,26 +37,6 @@ class Existing:
         self._run = run
         self._registry = registry
         self._builtin = builtin
-
-    def take_over(self, goal: Goal, provider: Provider, reference: str) -> ProgramAnswer:
-        """Take a resource that exists under management, changing nothing in the cloud."""
-        run = self._run
-        found = provider.read(goal.type, goal.import_id, {})
-        if found is None:
-            raise EngineError(f"{goal.urn} cannot be imported: there is no {goal.type} with id {goal.import_id}")
-        was = planner.goal_state(goal, found.inputs, reference, None)
-        was = was.showing(found.outputs, provider, id=found.id)
-        decision = planner.decide(goal, was, provider, reference)
-        if decision.op is not Op.SAME:
-            raise EngineError(
-                f"{goal.urn} cannot be imported: the program and {found.id} differ in "
-                f"{', '.join(sorted(decision.detailed))}; write in the program what the resource has"
-            )
-        step = step_of(goal, Op.READ, new=decision.new.inputs)
-        run.started(step)
-        run.note(decision.new)
-        run.ended(step, 0.0)
-        return ProgramAnswer(goal.urn, found.id, was.outputs)
 
     def stands(self, goal: Goal, old: ResourceState | None, provider: Provider) -> bool:
         """Whether the cloud may have it as this stack's own, while the state has nothing of it or half a replacement.
@@ -110,32 +87,19 @@ class Existing:
         run.say("info", f"exists in the cloud as {found.id} and was not in the state: adopted", goal.urn)
         return state
 
-    def _look_up(self, goal: Goal, reference: str) -> tuple[ReadResult, Provider | None]:
-        """What there is, and the provider that has it, None for what the engine itself serves."""
-        if urns.package_of(goal.type) == BUILTIN:
-            return ReadResult(goal.import_id, goal.inputs, self._builtin.read(goal)), None
-        provider = self._registry.of(reference)
-        with self._run.slot():
-            found = provider.read(goal.type, goal.import_id, reveal(goal.inputs))
-        if found is None:
-            raise EngineError(f"{goal.urn}: there is no {goal.type} with id {goal.import_id}")
-        return found, provider
-
     def read(self, goal: Goal) -> ProgramAnswer:
-        """Look up a resource that this stack does not manage."""
+        """Look up the outputs of another stack."""
         run = self._run
         if not run.admit(goal.urn):
             return ProgramAnswer(goal.urn, failed=True)
         old = run.olds.get(goal.urn)
         try:
-            reference = self._registry.reference_for(goal)
-            found, provider = self._look_up(goal, reference)
-        except (ProviderError, EngineError) as error:
+            outputs = self._builtin.read(goal)
+        except EngineError as error:
             run.broke(planner.undecided(goal, old), str(error))
             return ProgramAnswer(goal.urn, failed=True)
-        state = planner.goal_state(goal, found.inputs, reference, None)
-        state = replace(state, external=True, id=goal.import_id, import_id="", created="", modified="")
-        state = state.showing(found.outputs, provider)
+        state = planner.goal_state(goal, goal.inputs, self._registry.reference_for(goal), None)
+        state = replace(state, external=True, id=outputs["name"], outputs=outputs, created="", modified="")
         known = old if old is not None and old.external and old.id == state.id else None
         step = step_of(goal, Op.READ if known is None else Op.SAME, old=known, new=state.inputs)
         if old is None or replace(state, other=old.other) != old:
@@ -145,18 +109,15 @@ class Existing:
 
 
 class Builtin:
-    """The `pulumi` package: `pulumi:pulumi:StackReference`, and `pulumi:pulumi:getResource`."""
+    """The `pulumi` package: `pulumi:pulumi:StackReference`."""
 
-    def __init__(self, run: EngineRun, backend: Backend, project: str, passphrase: Callable[[], str]) -> None:
-        self._run = run
+    def __init__(self, backend: Backend, project: str, passphrase: Callable[[], str]) -> None:
         self._backend = backend
         self._project = project
         self._passphrase = passphrase
 
     def read(self, goal: Goal) -> dict[str, Any]:
         """The outputs of a stack reference; EngineError for a stack that is not deployed."""
-        if goal.type != urns.STACK_REFERENCE_TYPE:
-            raise RefusedError(f"{goal.urn}: the embedded engine does not support {goal.type}: use --engine pulumi")
         name = goal.inputs.get("name")
         if not isinstance(name, str):
             raise EngineError(f"{goal.urn}: the name of the stack is not a text that a preview knows")
@@ -181,15 +142,6 @@ class Builtin:
         roots = [state for state in snapshot.states.values() if state.type == urns.STACK_TYPE]
         outputs = roots[0].outputs if roots else {}
         return {key: Secret(reveal(value)) if _is_secret(value) else value for key, value in outputs.items()}
-
-    def invoke(self, function: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """A function of the `pulumi` package."""
-        if function == "pulumi:pulumi:getResource":
-            state = self._run.states.get(arguments.get("urn", ""))
-            if state is None:
-                raise EngineError(f"unknown resource {arguments.get('urn')}")
-            return {"urn": state.urn, "id": state.id, "state": state.outputs}
-        raise RefusedError(f"the embedded engine does not support the function {function}: use --engine pulumi")
 
 
 def _is_secret(value: Any) -> bool:

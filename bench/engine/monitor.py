@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import grpc
 from google.protobuf import empty_pb2 as _empty_pb2
-from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
+from pulumi.runtime.proto import engine_pb2, resource_pb2
 
 from bench.engine import goal as goals
 from bench.engine.provider import ProviderError
@@ -19,15 +19,13 @@ from bench.engine.run import StoppedError
 from bench.engine.values import RefusedError, from_struct, to_struct
 from infra.model import urns
 from infra.model.errors import EngineError
-from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from bench.engine.deployment import Deployment
-    from bench.engine.existing import Builtin, Existing
+    from bench.engine.existing import Existing
     from bench.engine.goal import ProgramAnswer
-    from bench.engine.registry import Providers
     from bench.engine.run import EngineRun
 
 Empty: Any = _empty_pb2.__dict__["Empty"]
@@ -36,9 +34,7 @@ Empty: Any = _empty_pb2.__dict__["Empty"]
 FEATURES = (
     resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
     resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
-    resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
     resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
-    resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACEMENT_TRIGGER,
 )
 """What the engine does. Transforms, hooks, resource references, output values and packages are not in it, so that the
 SDK refuses them by name or does without."""
@@ -74,16 +70,12 @@ class Monitor:
         run: EngineRun,
         deployment: Deployment,
         existing: Existing,
-        registry: Providers,
-        builtin: Builtin,
         stack: str,
         project: str,
     ) -> None:
         self._run = run
         self._deployment = deployment
         self._existing = existing
-        self._registry = registry
-        self._builtin = builtin
         self._stack = stack
         self._project = project
         self.told: set[str] = set()
@@ -105,9 +97,7 @@ class Monitor:
 
         def work() -> ProgramAnswer:
             wanted = goals.registered(request, self._stack, self._project)
-            parents = self._deployment.parents(wanted.parent) if wanted.parent else ()
-            aliases = goals.alias_urns(wanted, request.aliases, parents, self._stack, self._project)
-            return self._deployment.register(wanted, aliases)
+            return self._deployment.register(wanted)
 
         answer = self._answer(work, request)
         return resource_pb2.RegisterResourceResponse(
@@ -136,32 +126,10 @@ class Monitor:
         self._guard(lambda: self._deployment.outputs(request.urn, from_struct(request.outputs)))
         return Empty()
 
-    def Invoke(self, request: resource_pb2.ResourceInvokeRequest) -> resource_pb2.ResourceInvokeResponse:  # noqa: N802
-        def work() -> dict[str, Any]:
-            arguments = reveal(from_struct(request.args))
-            if urns.package_of(request.tok) == "pulumi":
-                return self._builtin.invoke(request.tok, arguments)
-            package = urns.package_of(request.tok)
-            self._registry.served(package, request.tok)
-            reference = request.provider or self._registry.default(package, request.version)
-            with self._run.slot():
-                return self._registry.of(reference).invoke(request.tok, arguments)
-
-        try:
-            result = self._guard(work)
-        except MonitorError as error:
-            if error.code() is grpc.StatusCode.UNAVAILABLE:
-                raise
-            failure = provider_pb2.CheckFailure(property="", reason=error.details())
-            return resource_pb2.ResourceInvokeResponse(failures=[failure])
-        response = resource_pb2.ResourceInvokeResponse()
-        getattr(response, "return").CopyFrom(to_struct(result))  # a keyword, so never an attribute
-        return response
-
     def SupportsFeature(  # noqa: N802
         self, request: resource_pb2.SupportsFeatureRequest
     ) -> resource_pb2.SupportsFeatureResponse:
-        known = {"secrets", "aliasSpecs", "deletedWith", "replaceWith"}
+        known = {"secrets", "aliasSpecs", "replaceWith"}
         return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in known)
 
     def SignalAndWaitForShutdown(self, _request: Empty, /) -> Empty:  # noqa: N802

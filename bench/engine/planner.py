@@ -23,9 +23,7 @@ from infra.model.secret_values import reveal
 if TYPE_CHECKING:
     from bench.engine.provider import Provider
 
-REPLACEMENT_TRIGGER = "replacementTrigger"
 PROVIDER_CHANGED = "provider"
-TYPE_CHANGED = "type"
 REPLACE_WITH = "replaceWith"
 
 
@@ -102,12 +100,12 @@ def goal_state(goal: Goal, inputs: dict[str, Any], provider: str, old: ResourceS
     if old is not None:
         kept = {name: getattr(old, name) for name in ("id", "outputs", "created", "modified")}
     asked = {name: getattr(goal, name) for name in _ASKED}
-    other = {**(old.other if old is not None else {}), **goal.other}
+    other = old.other if old is not None else {}
     return ResourceState(**asked, **kept, inputs=inputs, provider=provider, other=other)
 
 
 _ASKED = frozenset(each.name for each in fields(Goal)) & {each.name for each in fields(ResourceState)} - {
-    "inputs", "other", "provider",
+    "inputs", "provider",
 }  # fmt: skip
 """What a state takes over from a program as it is asked for."""
 

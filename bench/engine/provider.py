@@ -194,7 +194,7 @@ class Provider(Protocol):
         ...
 
     def read(self, token: str, resource_id: str, inputs: dict[str, Any], /) -> ReadResult | None:
-        """What the API has now; None where it is gone. `inputs` are the last known ones, empty for an import."""
+        """What the API has now; None where it is gone. `inputs` are the last known ones."""
         ...
 
     def update(
@@ -234,10 +234,6 @@ class Provider(Protocol):
         The inputs, whatever else follows from them, and of the old outputs those that an update keeps. A property
         left out counts as unknown.
         """
-        ...
-
-    def invoke(self, function: str, args: dict[str, Any], /) -> dict[str, Any]:
-        """A function such as `gcp:organizations/getProject:getProject`; raises ProviderError for one it lacks."""
         ...
 
     def secret_outputs(self, token: str, /) -> frozenset[str]:

@@ -33,7 +33,6 @@ class Options:
     parallel: how many resources are worked on at once.
     targets: URNs, wildcards allowed, that alone may change; empty means all.
     excludes: URNs, wildcards allowed, that stay as they are, with what they need; not beside targets.
-    target_dependents: what depends on a target may change too.
     continue_on_error: go on with what does not depend on a failed resource.
     refresh: read every resource first.
     exclude_protected: destroy leaves protected resources, and what they need, instead of refusing.
@@ -51,7 +50,6 @@ class Options:
     parallel: int = DEFAULT_PARALLEL
     targets: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
-    target_dependents: bool = False
     continue_on_error: bool = False
     refresh: bool = False
     exclude_protected: bool = False
@@ -83,10 +81,10 @@ class StoppedError(Exception):
 class EngineRun:
     """One preview, update, refresh or destroy.
 
-    `seen` holds the URNs that the program has asked for, `failed` those that failed or were skipped, `touched`
-    the targeted ones, `absent` those that do not exist and are no target, and `adopted` those that this run took over
-    from the cloud. `states` is the state as it is now; `olds` what it was when the program began, by URN. `journal` is
-    None in a preview, which changes neither state nor cloud.
+    `seen` holds the URNs that the program has asked for, `failed` those that failed or were skipped, `absent` those
+    that do not exist and are no target, and `adopted` those that this run took over from the cloud. `states` is the
+    state as it is now; `olds` what it was when the program began, by URN. `journal` is None in a preview, which changes
+    neither state nor cloud.
     """
 
     def __init__(
@@ -104,7 +102,6 @@ class EngineRun:
         self.diagnostics: list[Diagnostic] = []
         self.failed: set[str] = set()
         self.seen: set[str] = set()
-        self.touched: set[str] = set()
         self.absent: set[str] = set()
         self.adopted: set[str] = set()
         self.cancel = Interruption()

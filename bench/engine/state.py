@@ -34,7 +34,7 @@ class ResourceState:
     delete: replaced already, and still to be deleted.
     external: read, not managed.
     pending_replacement: deleted already, and still to be created again.
-    timeouts: seconds by `create`, `update`, `delete`.
+    timeouts: seconds by `create`.
     provider: `<urn>::<id>` of the provider resource.
     other: fields that this engine only keeps.
     """
@@ -49,7 +49,6 @@ class ResourceState:
     provider: str = ""
     dependencies: tuple[str, ...] = ()
     property_dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    deleted_with: str = ""
     delete: bool = False
     external: bool = False
     protect: bool = False
@@ -60,9 +59,7 @@ class ResourceState:
     ignore_changes: tuple[str, ...] = ()
     replace_on_changes: tuple[str, ...] = ()
     replace_with: tuple[str, ...] = ()
-    replacement_trigger: Any = None
     timeouts: Mapping[str, float] = field(default_factory=dict)
-    import_id: str = ""
     created: str = ""
     modified: str = ""
     other: Mapping[str, Any] = field(default_factory=dict)
@@ -76,13 +73,13 @@ class ResourceState:
     def provider_urn(self) -> str:
         return self.provider.rpartition("::")[0]
 
-    def showing(self, outputs: dict[str, Any], provider: Provider | None, **fields: Any) -> ResourceState:
+    def showing(self, outputs: dict[str, Any], provider: Provider, **fields: Any) -> ResourceState:
         """This state with a provider's plain outputs, secret where they are to be, and with these fields.
 
         Secret is what the provider says, what the program names (`additional_secret_outputs`), and whatever stands
         where an input is secret; of a provider that keeps its inputs among the outputs, there too.
         """
-        names = {*self.secret_outputs, *(provider.secret_outputs(self.type) if provider is not None else ())}
+        names = {*self.secret_outputs, *provider.secret_outputs(self.type)}
         hidden = [*secret_places(self.inputs), *((name,) for name in sorted(names) if name in outputs)]
         if _INPUTS in outputs and _INPUTS not in names:
             hidden += [(_INPUTS, *place) for place in secret_places(self.inputs)]
@@ -98,8 +95,6 @@ class ResourceState:
         yield from self.dependencies
         for urns in self.property_dependencies.values():
             yield from urns
-        if self.deleted_with:
-            yield self.deleted_with
         yield from self.replace_with
 
 
@@ -116,9 +111,7 @@ _FIELDS: tuple[tuple[str, str], ...] = (
     ("pendingReplacement", "pending_replacement"),
     ("additionalSecretOutputs", "secret_outputs"),
     ("customTimeouts", "timeouts"),
-    ("importID", "import_id"),
     ("retainOnDelete", "retain_on_delete"),
-    ("deletedWith", "deleted_with"),
     ("replaceWith", "replace_with"),
     ("created", "created"),
     ("modified", "modified"),
@@ -126,12 +119,12 @@ _FIELDS: tuple[tuple[str, str], ...] = (
     ("replaceOnChanges", "replace_on_changes"),
 )
 """Checkpoint name and attribute of every field that is written only where it is not empty."""
-_KNOWN = {name for name, _ in _FIELDS} | {"urn", "custom", "type", "inputs", "outputs", "replacementTrigger"}
+_KNOWN = {name for name, _ in _FIELDS} | {"urn", "custom", "type", "inputs", "outputs"}
 _TUPLES = {
     "dependencies",
     "init_errors",
-    "secret_outputs",
     "replace_with",
+    "secret_outputs",
     "ignore_changes",
     "replace_on_changes",
 }
@@ -140,6 +133,7 @@ _REFUSED = {
     "extensionRef": "a resource of an extension package",
     "resourceHooks": "resource hooks",
     "taint": "a taint",
+    "deletedWith": "a deletion with another resource",
 }
 
 
@@ -163,8 +157,6 @@ class Codec:
                     entry["inputs"] = self.encode_value(state.inputs)
                 if state.outputs:
                     entry["outputs"] = self.encode_value(state.outputs)
-        if state.replacement_trigger is not None:
-            entry["replacementTrigger"] = self.encode_value(state.replacement_trigger)
         return {**entry, **state.other}
 
     def decode(self, entry: Mapping[str, Any]) -> ResourceState:
@@ -189,7 +181,6 @@ class Codec:
             custom=entry["custom"],
             inputs=self.decode_value(entry.get("inputs") or {}),
             outputs=self.decode_value(entry.get("outputs") or {}),
-            replacement_trigger=self.decode_value(entry.get("replacementTrigger")),
             other={name: value for name, value in entry.items() if name not in _KNOWN},
             **fields,
         )

@@ -22,7 +22,7 @@ from infra.model import fleet
 from infra.model.bounds import limits
 from infra.model.node import node_spec
 from infra.model.phases import Phases
-from infra.model.plan import Diagnostic, Op, Plan, Status
+from infra.model.plan import Op, Plan, Status
 from infra.model.planned_capacity import VM_TYPE
 from tests.engines.phase_world import refusals
 from tests.engines.standing_world import StandingWorld
@@ -121,78 +121,12 @@ def test_vms_at_a_fallback_go_first_where_new_ones_need_their_chips(world: Stand
     assert refusals(world.cloud) == [], "no limit is met while it is applied"
 
 
-def test_what_is_said_to_be_deleted_is_deleted_where_it_stands(world: StandingWorld) -> None:
-    move(world, SECOND)
-    declare(world, a=1, b=0)
-    run = up(world)
-    assert vms(run) == {SECOND: (Op.DELETE, Status.DONE)}
-    assert standing(world) == {(FIRST, "us-west4-a")}
-
-
-def test_a_delete_at_a_fallback_that_fails_is_a_failure_of_its_vm(world: StandingWorld) -> None:
-    move(world, SECOND)
-    declare(world, a=1, b=0)
-    world.cloud.control.fail("error", code=403, message="not yours", method="*.nodes.delete", name=SECOND, zone=AWAY)
-    run = up(world)
-    assert run.failed
-    assert vms(run) == {SECOND: (Op.DELETE, Status.FAILED)}
-    assert f"{SECOND} in {AWAY} could not be deleted" in run.diagnostics[-1].message
-    assert (SECOND, AWAY) in standing(world)
-
-
-def test_a_vm_at_a_fallback_that_cannot_go_holds_back_what_needs_its_chips(world: StandingWorld) -> None:
-    move(world, FIRST)
-    move(world, SECOND)
-    declare(world, a=0, b=2)
-    world.cloud.control.fail("error", code=403, message="not yours", method="*.nodes.delete", name=SECOND, zone=AWAY)
-    run = up(world)
-    assert run.failed
-    assert standing(world) == {(SECOND, AWAY), ("b-us-west1-c-0", AWAY)}
-    assert refusals(world.cloud) == []
-
-
-def test_a_vm_at_a_fallback_that_stays_declared_stays_there(world: StandingWorld) -> None:
-    move(world, FIRST)
-    declare(world, a=1, b=1)
-    _, away, order = planned(world)
-    assert away.leaving == ()
-    assert [str(vm) for vm in away.vms] == [f"{FIRST} in {AWAY}"]
-    assert (order.first, order.held) == ((), ())
-    assert not up(world).failed
-    assert standing(world) == {(FIRST, AWAY), ("b-us-west1-c-0", AWAY)}
-
-
-def test_a_vm_that_the_state_lacks_is_made_at_home_and_then_goes_at_its_fallback(world: StandingWorld) -> None:
-    move(world, SECOND)
-    world.keep({key: each for key, each in world.resources().items() if key != (VM_TYPE, SECOND)})
-    run = up(world)
-    assert not run.failed, run.diagnostics
-    assert vms(run) == {SECOND: (Op.CREATE, Status.DONE)}
-    assert standing(world) == {(FIRST, "us-west4-a"), (SECOND, "us-west4-a")}
-
-
 def test_a_create_at_home_that_fails_leaves_the_vm_at_its_fallback(world: StandingWorld) -> None:
     move(world, SECOND)
     world.keep({key: each for key, each in world.resources().items() if key != (VM_TYPE, SECOND)})
     world.cloud.control.fail("stockout", zone="us-west4-a")
     assert up(world).failed
     assert standing(world) == {(FIRST, "us-west4-a"), (SECOND, AWAY)}
-
-
-def test_a_second_vm_of_a_name_counts_in_both_places(world: StandingWorld) -> None:
-    move(world, SECOND, stays=True)
-    declare(world, a=1, b=0)
-    assert not up(world).failed
-    assert standing(world) == {(FIRST, "us-west4-a")}
-
-
-def test_what_cannot_be_listed_is_said(world: StandingWorld) -> None:
-    declare(world, a=1, b=0)
-    plan = world.engine.preview()
-    world.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", code=403)
-    said: list[Diagnostic] = []
-    assert vms_away(world.request, plan, said.append).vms == ()
-    assert "VMs at fallbacks are not known" in said[0].message
 
 
 def labels(world: StandingWorld, name: str) -> dict[str, dict[str, str]]:
@@ -217,15 +151,6 @@ def test_a_vm_at_a_fallback_is_changed_where_it_stands(world: StandingWorld) -> 
     assert labels(world, SECOND)[AWAY]["colour"] == labels(world, FIRST)["us-west4-a"]["colour"] == "blue"
 
 
-def test_a_change_at_a_fallback_that_fails_is_a_failure_of_its_vm(world: StandingWorld) -> None:
-    move(world, SECOND)
-    edit(world, "tidepool:owner: team\n", "tidepool:owner: team\n  tidepool:vm_labels: {colour: blue}\n")
-    world.cloud.control.fail("error", code=403, message="not yours", method="*.nodes.patch", name=SECOND)
-    run = up(world)
-    assert run.failed
-    assert vms(run) == {FIRST: (Op.UPDATE, Status.DONE), SECOND: (Op.UPDATE, Status.FAILED)}
-
-
 def test_vms_are_found_by_the_owner_that_they_have_and_not_by_an_edited_one(world: StandingWorld) -> None:
     move(world, SECOND)
     declare(world, a=1, b=0)
@@ -234,17 +159,6 @@ def test_vms_are_found_by_the_owner_that_they_have_and_not_by_an_edited_one(worl
     assert [str(vm) for vm in away.leaving] == [f"{SECOND} in {AWAY}"]
     assert not up(world).failed
     assert standing(world) == {(FIRST, "us-west4-a")}
-
-
-def test_a_vm_that_is_neither_declared_nor_in_the_state_counts_on_its_limit(world: StandingWorld) -> None:
-    move(world, SECOND)
-    world.keep({key: each for key, each in world.resources().items() if key != (VM_TYPE, SECOND)})
-    declare(world, a=0, b=2)
-    _, away, order = planned(world)
-    assert [str(vm) for vm in away.strays] == [f"{SECOND} in {AWAY}"]
-    assert order.held == ("b-us-west1-c-1",), "4 of 8 chips are held by what nobody declares"
-    up(world)
-    assert refusals(world.cloud) == [], "no limit is met while it is applied"
 
 
 def test_what_goes_home_is_drained_at_its_fallback_only_once_home_has_it(world: StandingWorld) -> None:

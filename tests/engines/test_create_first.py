@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bench.cloud.testing import TestCloud
-from infra.engines.passes import HeldBackError, phases_of
+from infra.engines.passes import phases_of
 from infra.model.phases import Work
 from infra.model.plan import Op, Plan, Status
 from tests.engines.phase_world import Pool, Stack, bound, declare, declared, high_water, refusals, stack_at, vms
@@ -76,20 +76,6 @@ def test_a_pool_that_moves_is_drained_only_once_the_new_vms_stand(stack: Stack) 
     assert stack.up(MOVED, hold=watch).summary["same"] >= 2
 
 
-def test_without_a_wait_it_is_one_pass(stack: Stack) -> None:
-    assert not stack.up(MOVED).failed
-    assert stack.passes == [()]
-    assert stack.standing() == declared(MOVED)
-
-
-def test_replacements_wait_for_the_new_vms_as_well(stack: Stack) -> None:
-    wanted = {"a": Pool(size=3, kind=SPOT, accelerator="v5litepod-8")}
-    watch = Watch(stack)
-    assert not stack.up(wanted, hold=watch).failed
-    assert [(begun, leaving) for begun, _, leaving, _ in watch.seen] == [(False, []), (True, sorted(declared(OLD)))]
-    assert stack.standing() == declared(wanted)
-
-
 def test_where_not_both_fit_as_much_goes_first_as_must(stack: Stack, high_water: Counter[str]) -> None:
     full = bound("reserved", 16)
     declare(stack.cloud, full)
@@ -107,46 +93,6 @@ def test_where_not_both_fit_as_much_goes_first_as_must(stack: Stack, high_water:
     assert stack.standing() == declared(wanted)
     assert refusals(stack.cloud) == []
     assert high_water["reserved"] <= 16
-
-
-def test_a_move_that_finds_no_capacity_keeps_what_it_has_and_drains_nothing_of_it(stack: Stack) -> None:
-    before = OLD | {"b": Pool(size=2, kind=SPOT)}
-    assert not stack.up(before).failed
-    wanted = MOVED | {"b": Pool(size=1, kind=SPOT)}
-    stack.cloud.control.fail("stockout", name="a-moved-*")
-    watch = Watch(stack)
-    run = stack.up(wanted, hold=watch)
-    assert run.failed
-    old = sorted(declared(OLD))
-    assert [(leaving, staying) for _, _, leaving, staying in watch.seen[1:]] == [(["b-us-west4-a-1"], old)]
-    assert set(stack.standing()) == {*old, "b-us-west4-a-0"}
-    assert set(vms(run, Status.SKIPPED)) == set(old)
-
-    stack.cloud.control.mend()
-    assert not stack.up(wanted, hold=watch).failed
-    assert stack.standing() == declared(wanted)
-
-
-def test_where_nothing_goes_what_is_new_is_declared_beside_it(stack: Stack) -> None:
-    stack.cloud.control.fail("stockout", name="a-moved-*")
-    watch = Watch(stack)
-    assert stack.up(MOVED, hold=watch).failed
-    old = sorted(declared(OLD))
-    assert watch.seen == [(False, old, [], old), (True, old, [], old)]
-
-
-def test_vms_that_may_not_go_stand_on_and_go_with_the_next_run(stack: Stack) -> None:
-    def refuses(begun: bool) -> None:
-        if begun:
-            raise HeldBackError("a job runs on")
-
-    run = stack.up(MOVED, hold=Watch(stack, refuses=refuses))
-    assert run.failed
-    assert "a job runs on" in said(run)
-    assert vms(run, Status.SKIPPED) == dict.fromkeys(declared(OLD), Op.DELETE)
-    assert stack.standing() == declared(OLD | MOVED)
-    assert vms(stack.up(MOVED, hold=Watch(stack))) == dict.fromkeys(declared(OLD), Op.DELETE)
-    assert stack.standing() == declared(MOVED)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before anything is made", "before anything goes"])

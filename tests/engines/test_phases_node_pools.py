@@ -66,13 +66,6 @@ def small(number: int) -> str:
     return entry(accelerator="v4-8", number=number)
 
 
-def test_one_pass_makes_before_it_deletes_and_is_refused(stack: BoundedStack) -> None:
-    assert not stack.up(large(2)).failed
-    run = stack.engine(large(1), small(4)).up()
-    assert "quota" in "\n".join(complaints(run))
-    assert stack.nodes(large(1), small(4)).strays == (f"{LARGE}-1",), "no delete was sent"
-
-
 def test_a_pool_is_deleted_before_another_takes_its_chips(stack: BoundedStack, high_water: Counter[str]) -> None:
     assert not stack.up(large(2)).failed
     order = stack.phases(large(1), small(4))
@@ -86,13 +79,3 @@ def test_a_pool_is_deleted_before_another_takes_its_chips(stack: BoundedStack, h
     assert high_water["preemptible"] == 32
     assert stack.nodes(large(1), small(4)).troubles == ()
     assert changed(stack.up(large(1), small(4))) == []
-
-
-def test_a_pool_is_resized_before_another_takes_its_chips(stack: BoundedStack, high_water: Counter[str]) -> None:
-    assert not stack.up(large(1), small(4)).failed
-    wanted = (large(1), small(1), entry(accelerator="v4-16", number=1))
-    order = stack.phases(*wanted)
-    assert (order.first, order.shrunk) == ((), (SMALL,))
-    assert complaints(stack.up(*wanted)) == []
-    assert high_water["preemptible"] == 32
-    assert stack.nodes(*wanted).troubles == ()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import cast
 
 import pytest
 from hypothesis import example, given, settings
@@ -12,10 +10,7 @@ from hypothesis import strategies as st
 
 from bench.cloud.testing import TestCloud
 from bench.engine.run import DEFAULT_PARALLEL
-from infra.engines.phased import apply
-from infra.engines.protocol import Engine
-from infra.model.plan import Op, Plan, Status, Step
-from infra.model.planned_capacity import outcomes
+from infra.model.plan import Status
 from tests.engines.phase_world import Pool, Stack, declared, nothing_runs, stack_at, vms
 
 pytestmark = pytest.mark.usefixtures("cheap_keys")
@@ -39,28 +34,6 @@ def larger(**sizes: int) -> dict[str, Pool]:
     return {name: Pool(size=size, kind=SPOT, accelerator="v5litepod-8") for name, size in sizes.items()}
 
 
-def test_a_stockout_leaves_every_other_pool_as_declared(stack: Stack) -> None:
-    stack.up(pools(a=1, b=2, gone=2))
-    wanted = pools(a=3, new=2) | larger(b=2)
-    stack.cloud.control.fail("stockout", name="a-*")
-    run = stack.up(wanted)
-    assert run.failed
-    assert vms(run, Status.FAILED) == {"a-us-west4-a-1": Op.CREATE, "a-us-west4-a-2": Op.CREATE}
-    assert vms(run, Status.SKIPPED) == {}
-    assert [(each.pool, each.planned, each.missing) for each in outcomes(run)] == [
-        ("a", 2, 2),
-        ("b", 2, 0),
-        ("gone", 2, 0),
-        ("new", 2, 0),
-    ]
-    missing = {"a-us-west4-a-1", "a-us-west4-a-2"}
-    assert stack.standing() == {name: each for name, each in declared(wanted).items() if name not in missing}
-
-    stack.cloud.control.mend()
-    assert vms(stack.up(wanted)) == dict.fromkeys(missing, Op.CREATE)
-    assert stack.standing() == declared(wanted)
-
-
 def test_replacements_stop_in_the_pool_that_fails_and_go_on_in_others(stack: Stack) -> None:
     stack.up(pools(a=24, b=3))
     wanted = larger(a=24, b=3)
@@ -78,48 +51,6 @@ def test_replacements_stop_in_the_pool_that_fails_and_go_on_in_others(stack: Sta
     stack.cloud.control.mend()
     assert not stack.up(wanted).failed
     assert stack.standing() == declared(wanted)
-
-
-def test_a_pool_that_cannot_be_made_elsewhere_keeps_what_it_has_and_others_shrink(stack: Stack) -> None:
-    stack.up(pools(a=2, b=2))
-    wanted = pools(b=1) | {"a-moved": Pool(size=2, kind=SPOT, pool="a")}
-    stack.cloud.control.fail("stockout", name="a-moved-*")
-    run = stack.up(wanted)
-    assert set(vms(run, Status.FAILED).values()) == {Op.CREATE}
-    assert set(vms(run, Status.SKIPPED)) == set(declared(pools(a=2)))
-    assert stack.standing() == declared(pools(a=2, b=1))
-
-    stack.cloud.control.mend()
-    assert not stack.up(wanted).failed
-    assert stack.standing() == declared(wanted)
-
-
-def test_a_vm_that_cannot_be_deleted_for_its_replacement_stands_and_others_are_made(stack: Stack) -> None:
-    stack.up(pools(a=1))
-    stack.cloud.control.fail("error", code=403, message="not yours", name="a-*", method="*.delete")
-    run = stack.up(larger(a=1) | pools(b=1))
-    assert vms(run, Status.FAILED) == {"a-us-west4-a-0": Op.REPLACE}
-    assert vms(run, Status.DONE) == {"b-us-west4-a-0": Op.CREATE}
-    assert stack.standing() == declared(pools(a=1, b=1))
-
-
-class Extra:
-    """An engine that does all it is asked for, and something else, which fails."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-
-    def up(self, *_: object, **__: object) -> Plan:
-        done = (replace(step, status=Status.DONE, seconds=1.0) for step in self.plan.steps)
-        extra = Step(op=Op.CREATE, urn="urn::extra", type="gcp:x:Y", name="extra", status=Status.FAILED, error="no")
-        return replace(self.plan, steps=(*done, extra))
-
-
-def test_what_an_engine_did_besides_and_failed_is_told_with_the_rest(stack: Stack) -> None:
-    plan = stack.preview(pools(a=2))
-    run = apply(plan, (), lambda **_: cast(Engine, Extra(plan)), lambda _: None)
-    assert vms(run, Status.DONE) == {"a-us-west4-a-0": Op.CREATE, "a-us-west4-a-1": Op.CREATE}
-    assert [step.name for step in run.steps if step.status is Status.FAILED] == ["extra"]
 
 
 POOL = st.builds(

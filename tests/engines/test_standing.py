@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.cloud.testing import TestCloud
-from infra.model import fleet
 from infra.model.errors import EngineError
 from infra.model.plan import Op, Status
-from infra.model.planned_capacity import POOL_TYPE, VM_TYPE
 from tests.engines.standing_world import ZONE, StandingWorld, changed
 
 pytestmark = pytest.mark.usefixtures("cheap_keys")
@@ -43,13 +41,6 @@ def test_a_vm_that_a_controller_made_after_a_stockout_is_adopted(world: Standing
     assert world.state()[THIRD]["id"] == world.vms()[THIRD]["name"]
 
 
-def test_a_preview_adopts_nothing(world: StandingWorld) -> None:
-    world.declare(3)
-    world.make(2)
-    world.engine.preview()
-    assert THIRD not in world.state()
-
-
 def test_what_differs_from_its_declaration_is_updated_or_replaced_in_the_same_run(world: StandingWorld) -> None:
     world.declare(4)
     labels = {**world.vms()[FIRST]["labels"], "tidepool-trust": "fork"}
@@ -74,23 +65,6 @@ def test_a_vm_with_other_labels_is_refused_by_name_and_touched_by_nobody(world: 
     assert THIRD not in world.state()
 
 
-def test_half_a_replacement_whose_vm_stands_is_adopted(world: StandingWorld) -> None:
-    world.mark(SECOND, pendingReplacement=True)
-    assert changed(world.engine.preview()) == {SECOND: "adopt"}
-    assert not world.engine.up().failed
-    assert "pendingReplacement" not in world.state()[SECOND]
-    assert set(world.vms()) == {FIRST, SECOND}
-
-
-def test_a_state_that_was_lost_is_built_again_for_vms(world: StandingWorld) -> None:
-    before = world.state()
-    world.keep({key: each for key, each in world.resources().items() if key[0] not in (VM_TYPE, POOL_TYPE)})
-    run = world.engine.up()
-    assert not run.failed, run.diagnostics
-    assert changed(run) == {"tpu-ci": "create", FIRST: "adopt", SECOND: "adopt"}
-    assert set(world.state()[FIRST]["dependencies"]) == set(before[FIRST]["dependencies"])
-
-
 def test_adopt_takes_in_what_stands_and_changes_nothing_else(world: StandingWorld) -> None:
     world.declare(4)
     labels = {**world.vms()[FIRST]["labels"], "tidepool-trust": "fork"}
@@ -106,26 +80,6 @@ def test_adopt_with_nothing_to_adopt_is_no_step(world: StandingWorld) -> None:
     assert world.engine.adopt().steps == ()
 
 
-def test_an_untargeted_vm_is_adopted_and_left_as_it_is(world: StandingWorld) -> None:
-    world.declare(3)
-    world.make(2)
-    assert changed(world.targeting(FIRST).up()) == {THIRD: "adopt"}
-
-
-def test_a_zone_that_does_not_answer_is_told_and_holds_up_nothing_else(world: StandingWorld) -> None:
-    world.declare(3)
-    world.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", code=403)
-    plan = world.engine.preview()
-    assert changed(plan) == {THIRD: "create"}
-    assert any(f"{ZONE}: unknown whether VMs exist" in said.message for said in plan.diagnostics)
-
-
-def test_nothing_is_asked_where_the_state_has_every_vm(world: StandingWorld) -> None:
-    before = len(world.cloud.control.log(limit=1000))
-    world.engine.preview()
-    assert len(world.cloud.control.log(limit=1000)) == before
-
-
 def test_destroy_deletes_vms_that_the_state_lacks(world: StandingWorld) -> None:
     world.declare(4)
     world.make(2)
@@ -137,49 +91,6 @@ def test_destroy_deletes_vms_that_the_state_lacks(world: StandingWorld) -> None:
     assert not run.failed, run.diagnostics
     assert world.vms() == {}
     assert {FIRST, SECOND, THIRD, fourth} <= {step.name for step in run.steps if step.op is Op.DELETE}
-
-
-def test_destroy_leaves_vms_of_other_stacks(world: StandingWorld) -> None:
-    world.declare(3)
-    other = world.make(2, {"tidepool-owner": "team", "tidepool-stack": "other", "tidepool-pool": "tpu-ci"})
-    world.unprotect()
-    run = world.engine.destroy()
-    assert set(world.vms()) == {other}
-    assert any(step.status is Status.FAILED for step in run.steps), "its subnetwork is in use"
-
-
-def test_a_destroy_that_is_refused_deletes_no_stray(world: StandingWorld) -> None:
-    world.declare(3)
-    world.make(2)
-    assert world.engine.destroy().failed, "the bucket is protected"
-    assert set(world.vms()) == {FIRST, SECOND, THIRD}
-
-
-def test_a_stray_that_cannot_be_deleted_is_a_failed_step(world: StandingWorld) -> None:
-    world.declare(3)
-    world.make(2)
-    world.unprotect()
-    world.cloud.control.fail("error", method="tpu.projects.locations.nodes.delete", name=THIRD, code=403)
-    run = world.engine.destroy()
-    (step,) = [step for step in run.steps if step.name == THIRD]
-    assert step.status is Status.FAILED
-    assert step.error is not None
-    assert "403" in step.error
-
-
-def test_a_list_that_leaves_out_a_place_counts_as_no_answer(world: StandingWorld) -> None:
-    world.declare(3)
-    world.make(2)
-    world.cloud.control.fail("unreachable", zone=ZONE)
-    plan = world.engine.preview()
-    assert any("unknown whether VMs exist" in said.message for said in plan.diagnostics)
-
-
-def test_adopt_fails_where_a_zone_does_not_answer(world: StandingWorld) -> None:
-    world.declare(3)
-    world.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", code=403)
-    run = world.engine.adopt()
-    assert run.failed, "a plain `pulumi up` would be told 409 next"
 
 
 def test_a_vm_that_came_to_stand_after_the_plan_is_not_touched(world: StandingWorld) -> None:
@@ -213,12 +124,6 @@ def test_a_create_in_flight_is_not_taken_for_the_vm_of_another(world: StandingWo
     assert any("is left alone" in said.message for said in run.diagnostics)
 
 
-def test_a_create_in_flight_of_this_stacks_own_is_taken_over_in_a_refresh(world: StandingWorld) -> None:
-    own = in_flight(world, fleet.slots(world.config)[0].labels)
-    world.engine.refresh()
-    assert own in world.state()
-
-
 def test_destroy_with_an_empty_state_deletes_no_vm_and_says_which_stand(world: StandingWorld) -> None:
     world.keep({})
     assert f"{FIRST}, {SECOND}. None was deleted" in world.engine.preview_destroy().diagnostics[0].message
@@ -227,11 +132,3 @@ def test_destroy_with_an_empty_state_deletes_no_vm_and_says_which_stand(world: S
     (said,) = [said.message for said in run.diagnostics if said.severity == "error"]
     assert f"{FIRST}, {SECOND}. None was deleted" in said
     assert set(world.vms()) == {FIRST, SECOND}
-
-
-def test_destroy_says_where_strays_could_not_be_looked_for(world: StandingWorld) -> None:
-    world.unprotect()
-    world.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", code=403)
-    run = world.engine.destroy()
-    assert run.failed
-    assert any("were not looked for, and may stand" in said.message for said in run.diagnostics)

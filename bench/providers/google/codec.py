@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from bench.engine.provider import UNKNOWN
-from bench.providers.google.fields import Field, Relation, Shape, is_empty
+from bench.providers.google.fields import Field, Shape, is_empty
 
 DEFAULTS = "__defaults"
 """Names the properties of an object that the provider filled in; Pulumi's own mark in recorded inputs."""
@@ -150,32 +150,6 @@ def _paired(
             yield from ((item, old) for item in islice(same, 1))
     else:
         yield from zip(items, before, strict=False)
-
-
-def as_declared(
-    fields: Mapping[str, Field], outputs: Mapping[str, Any], relations: tuple[Relation, ...] = ()
-) -> dict[str, Any]:
-    """The inputs of a resource that is imported: everything that says something and is no default.
-
-    Of properties that exclude one another only the last.
-    """
-    inputs: dict[str, Any] = {}
-    for name, field in fields.items():
-        value: Any = outputs.get(name)
-        if field.computed or is_empty(value) or value == field.default:
-            continue
-        for relation in relations:
-            if relation.most == 1 and name in relation.names:
-                inputs = {other: kept for other, kept in inputs.items() if other not in relation.names}
-        match field.kind:
-            case Shape.BLOCK:
-                inputs[name] = as_declared(field.inner, value, field.relations)
-            case Shape.BLOCKS:
-                inputs[name] = [as_declared(field.inner, item, field.relations) for item in value]
-            case _:
-                inputs[name] = value
-    inputs[DEFAULTS] = []
-    return inputs
 
 
 def overlay(fields: Mapping[str, Field], old: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,9 +27,6 @@ class Shape(StrEnum):
     BLOCKS = "list of objects"
 
 
-Rule = Callable[[Any], str | None]
-"""Says what is wrong with a value, None where nothing is."""
-
 Compare = Callable[[Any, Any], bool]
 """Something that holds between an old and a new value."""
 
@@ -37,37 +34,14 @@ Hide = Callable[[Any, Any, Mapping[str, Any], Mapping[str, Any]], bool]
 """Something that holds between an old and a new value because of what else the old and the new resource say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """How many of some properties of one block must and may be given: between `least` and `most`.
-
-    Source: helper/schema of the Terraform plugin SDK 2, whose words these are; an unknown value may yet be none.
-    """
-
-    names: tuple[str, ...]
-    least: int
-    most: int
-
-    def broken_by(self, given: Mapping[str, Any], unknown: Any) -> str | None:
-        """What is wrong with these values of the block, None where nothing is."""
-        known = [name for name in self.names if name in given and given[name] is not unknown]
-        maybe = [name for name in self.names if name in given]
-        if len(known) > self.most:
-            return f"only one of {', '.join(self.names)} can be specified, but {' and '.join(known)} were"
-        return f"one of {', '.join(self.names)} must be specified" if len(maybe) < self.least else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
     """One property.
 
     wire: dotted path in the REST body, the property's own name where empty.
-    required: must be given. needs: a sibling that must be given with it. replaces: a change makes a new resource.
+    required: must be given. replaces: a change makes a new resource.
     server: the service fills it in where it is not given, so that leaving it out is never a difference.
     default: what the provider fills in where it is not given; false, 0 and an empty text are never filled in.
-    most: how many elements a list may have, any number where 0.
-    choices, rule: values that are allowed, and a further rule of form. An optional text may be empty, whatever it
-        chooses from.
     replaces_when: of an old and a new value, whether this change makes a new resource.
     same: of an old and a new value, whether they are two spellings of one (`30d` and `2592000s`).
     hidden: whether a difference means nothing, because of other properties.
@@ -79,19 +53,15 @@ class Field:
     told, stored: how the state has what the service says, and what the program says.
     wire_text: a number that stands as text in JSON (int64). spelled: how the service wants the value written.
     keyed: a list that is a map on the wire, by this property of its elements.
-    inner: the properties of a block. relations: how many of them may be given together.
+    inner: the properties of a block.
     """
 
     kind: Shape
     wire: str = ""
     required: bool = False
-    needs: str = ""
     replaces: bool = False
     server: bool = False
     default: Any = None
-    most: int = 0
-    choices: tuple[str, ...] = ()
-    rule: Rule | None = None
     replaces_when: Compare | None = None
     same: Compare | None = None
     hidden: Hide | None = None
@@ -107,7 +77,6 @@ class Field:
     spelled: Callable[[Any], Any] | None = None
     keyed: str = ""
     inner: Mapping[str, Field] = field(default_factory=dict)
-    relations: tuple[Relation, ...] = ()
 
     @property
     def zero(self) -> Any:

@@ -1,4 +1,4 @@
-"""The calls of network resources that are not quite ordinary: subnetworks, firewall rules, addresses, routers' NATs."""
+"""The calls of network resources that are not quite ordinary: subnetworks, firewall rules, routers' NATs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from bench.providers.google.rest import Rest
 from bench.providers.google.spellings import link_path
 from bench.providers.google.transport import ApiError
 
-_WITHOUT_LOGS = ("REGIONAL_MANAGED_PROXY", "GLOBAL_MANAGED_PROXY")
 _Nats = list[dict[str, Any]]
 
 
@@ -40,18 +39,6 @@ def _name_in_full(call: ResourceCall) -> None:
 class Subnetwork(InNetwork):
     """Two of its properties change by verbs of their own, the others by a patch with the fingerprint that was read."""
 
-    def create(self, call: ResourceCall) -> None:
-        _enable_logs(call.body)
-        if call.body.get("purpose") not in _WITHOUT_LOGS:
-            call.body.setdefault("logConfig", {"enable": False})
-        InNetwork.create(self, call)
-
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
-        found = Rest.read(self, call)
-        if found is not None:
-            _drop_idle_logs(found)
-        return found
-
     def update(self, call: ResourceCall) -> None:
         path = self.path(call)
         verbs = {"ipCidrRange": "expandIpCidrRange", "privateIpGoogleAccess": "setPrivateIpGoogleAccess"}
@@ -61,64 +48,23 @@ class Subnetwork(InNetwork):
                 self.ended(call, call.send("POST", f"{path}/{verb}", body=body))
         rest = {name for name in call.changed - verbs.keys() if not self.fields[name].local}
         if rest:
-            _enable_logs(call.body)
             fingerprint = call.send("GET", path).get("fingerprint")
             body = {name: call.body.get(name, self.fields[name].zero) for name in sorted(rest)}
-            if "logConfig" in rest and "logConfig" not in call.body:
-                body["logConfig"] = {"enable": False}
             self.ended(call, call.send("PATCH", path, body={"fingerprint": fingerprint, **body}))
-
-
-def _enable_logs(body: dict[str, Any]) -> None:
-    if "logConfig" in body:
-        body["logConfig"]["enable"] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firewall(InNetwork):
-    """A rule; what is said of `InNetwork` holds but for its logs, which are on where anything is said of them."""
-
-    def create(self, call: ResourceCall) -> None:
-        _say_logs(call)
-        InNetwork.create(self, call)
-
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
-        found = Rest.read(self, call)
-        if found is not None:
-            _drop_idle_logs(found)
-        return found
+    """A rule; what is said of `InNetwork` holds but for updates."""
 
     def update(self, call: ResourceCall) -> None:
         """Everything that can change, lists that are empty now among it."""
-        _say_logs(call)
         for name, field in self.fields.items():
             if field.kind in (Shape.TEXTS, Shape.BLOCKS):
                 call.body.setdefault(field.wire or name, [])
         for fixed in ("name", "direction"):
             call.body.pop(fixed, None)
         InNetwork.update(self, call)
-
-
-def _say_logs(call: ResourceCall) -> None:
-    enabled = bool(call.values.get("enableLogging")) or "logConfig" in call.body
-    call.body["logConfig"] = {**call.body.get("logConfig", {}), "enable": enabled}
-
-
-def _drop_idle_logs(body: dict[str, Any]) -> None:
-    """Logs that are off are no logs."""
-    if not (body.get("logConfig") or {}).get("enable"):
-        body.pop("logConfig", None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address(Rest):
-    """An address, of which nothing changes but its labels, by a verb of their own and with the fingerprint of them."""
-
-    def update(self, call: ResourceCall) -> None:
-        if "labels" in call.changed:
-            labels = call.body.get("labels", {})
-            body = {"labels": labels, "labelFingerprint": call.send("GET", self.path(call)).get("labelFingerprint")}
-            self.ended(call, call.send("POST", f"{self.path(call)}/setLabels", body=body))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,24 +11,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from bench.engine.provider import ProviderError
-from bench.providers.google.clusters import OfGke, changed_parts, fill_kubelet, told_config
+from bench.providers.google.clusters import OfGke, told_config
+from bench.providers.google.differ import compare, tops
 from bench.providers.google.resource import ResourceCall
 from bench.providers.google.rest import Rest
 from bench.providers.google.spellings import last_part
 
 _GROUP: Final = re.compile(r"projects/([^/]+)/zones/([^/]+)/instanceGroupManagers/([^/]+)")
 _COMPUTE: Final = "compute/beta"
-_WRAPPED: Final = MappingProxyType({"labels": "labels", "taints": "taints", "tags": "tags", "resourceLabels": "labels"})
-"""What stands in an object of its own in an update of a pool, and under which name there."""
 _TOGETHER: Final = ("machineType", "diskType", "diskSizeGb")
-_ALONE: Final = frozenset(
-    {
-        "gcfsConfig", "gvnic", "kubeletConfig", "labels", "linuxNodeConfig", "loggingVariant", "resourceLabels",
-        "resourceManagerTags", "tags", "taints", "workloadMetadataConfig",
-    }
-)  # fmt: skip
-_FIELDS: Final = MappingProxyType({"loggingVariant": "loggingConfig"})
+_ALONE: Final = ("gcfsConfig", "resourceLabels", "taints", "workloadMetadataConfig")
+_WRAPPED: Final = MappingProxyType({"resourceLabels": "labels", "taints": "taints"})
+"""What stands in an object of its own in an update of a pool, and under which name there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +31,8 @@ class NodePool(OfGke):
 
     def create(self, call: ResourceCall) -> None:
         body = dict(call.body)
-        wanted = body.pop("nodeCount", None)
-        if wanted and body.get("initialNodeCount"):
-            raise ProviderError(f"Cannot set both initial_node_count and node_count on node pool {body['name']}")
-        if wanted:
+        if wanted := body.pop("nodeCount", None):
             body["initialNodeCount"] = wanted
-        fill_kubelet(body.get("config"))
         if "autoscaling" in body:
             body["autoscaling"] = {**body["autoscaling"], "enabled": True}
         self._made(call, {"nodePool": body})
@@ -69,11 +59,7 @@ class NodePool(OfGke):
             wanted = {**limits, "enabled": True} if limits else {"enabled": False}
             update = {"desiredNodePoolId": call.values["name"], "desiredNodePoolAutoscaling": wanted}
             self._change(call, "PUT", self._cluster_path(call), {"update": update})
-        parts = changed_parts(self, call, "nodeConfig") if "nodeConfig" in changed else set()
-        if "imageType" in parts:
-            image = {"desiredNodePoolId": call.values["name"], "desiredImageType": call.body["config"]["imageType"]}
-            self._change(call, "PUT", self._cluster_path(call), {"update": image})
-        for body in (*_config_updates(call, parts), *_pool_updates(call)):
+        for body in (*self._config_updates(call), *_pool_updates(call)):
             self._change(call, "PUT", path, {"name": call.values["name"], **body})
         if "nodeCount" in changed and call.values.get("nodeCount") is not None:
             self._change(call, "POST", f"{path}:setSize", {"nodeCount": int(call.values["nodeCount"])})
@@ -81,32 +67,31 @@ class NodePool(OfGke):
             management = call.body.get("management", {})
             self._change(call, "POST", f"{path}:setManagement", {"management": management})
 
+    def _config_updates(self, call: ResourceCall) -> list[dict[str, Any]]:
+        """What differs in the node configuration."""
+        old, new = (side.get("nodeConfig") or {} for side in (call.old, call.values))
+        changed = tops(compare(self.fields["nodeConfig"].inner, old, new)) if "nodeConfig" in call.changed else set()
+        body, found = call.body.get("config", {}), []
+        if changed & {*_TOGETHER}:
+            found.append({part: str(body[part]) for part in _TOGETHER if part in body})
+        for part in _ALONE:
+            if part in changed and part in _WRAPPED:
+                found.append({part: {_WRAPPED[part]: body[part]} if part in body else {}})
+            elif part in changed:
+                found.append({part: body.get(part) or {}})
+        return found
+
 
 def _pool_updates(call: ResourceCall) -> list[dict[str, Any]]:
     """One body for each part that changed. Of a placement nothing is ever sent: its change is one of the state."""
     found = []
     if "nodeLocations" in call.changed:
         found.append({"locations": call.body.get("locations", [])})
-    if "version" in call.changed and (version := call.values.get("version")):
-        found.append({"nodeVersion": version})
     if "upgradeSettings" in call.changed:
         found.append({"upgradeSettings": call.body.get("upgradeSettings", {})})
     if "networkConfig" in call.changed:
         private = (call.values.get("networkConfig") or {}).get("enablePrivateNodes")
         found.append({"nodeNetworkConfig": {"enablePrivateNodes": bool(private)}})
-    return found
-
-
-def _config_updates(call: ResourceCall, changed: set[str]) -> list[dict[str, Any]]:
-    """changed: properties of the node configuration."""
-    body, found = call.body.get("config", {}), []
-    if changed & {*_TOGETHER}:
-        found.append({part: str(body[part]) for part in _TOGETHER if part in body})
-    for part in sorted(changed & _ALONE):
-        if part in _WRAPPED:
-            found.append({part: {_WRAPPED[part]: body[part]} if part in body else {}})
-        else:
-            found.append({_FIELDS.get(part, part): body.get(_FIELDS.get(part, part)) or {}})
     return found
 
 

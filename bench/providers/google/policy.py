@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from bench.engine.provider import ProviderError
 from bench.providers.google.resource import ResourceCall
 from bench.providers.google.rest import Rest
 from bench.providers.google.spellings import condition_parts, tidy_member
@@ -42,23 +41,18 @@ class IamMember(Rest):
         self._change(call, lambda bindings: _with(bindings, grant))
 
     def read(self, call: ResourceCall) -> dict[str, Any] | None:
-        """The grant, None where it is gone. An import knows a condition by its title alone, which must be unique."""
+        """The grant, None where it is gone."""
         method, path = self._at(call, self.get)
         policy = call.find(path, method=method, body=self.asked) or {}
         wanted = tidy_member(call.values["member"])
-        found = [
+        found = (
             {"role": binding["role"], "member": member, "etag": policy.get("etag", "")}
             | ({"condition": binding["condition"]} if binding.get("condition") else {})
             for binding in policy.get("bindings") or []
             for member in binding.get("members", [])
-            if _is_asked_for(binding, call.values) and tidy_member(member) == wanted
-        ]
-        if len(found) > 1:
-            title = condition_parts(call.values)[0]
-            raise ProviderError(
-                f"a grant with the condition title {title!r} is not one: {len(found)} conditions have it"
-            )
-        return found[0] if found else None
+            if _is_of(binding, call.values) and tidy_member(member) == wanted
+        )
+        return next(found, None)
 
     def update(self, call: ResourceCall) -> None:
         """Every input replaces, so there is nothing that could change in place."""
@@ -92,13 +86,6 @@ class IamMember(Rest):
 
 def _is_of(binding: Mapping[str, Any], grant: Mapping[str, Any]) -> bool:
     return binding.get("role") == grant["role"] and condition_parts(binding) == condition_parts(grant)
-
-
-def _is_asked_for(binding: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether this is the binding of a grant, which is known in full or, at an import, by its condition's title."""
-    if "expression" in (wanted.get("condition") or {"expression": ""}):
-        return _is_of(binding, wanted)
-    return binding.get("role") == wanted["role"] and condition_parts(binding)[0] == condition_parts(wanted)[0]
 
 
 def _with(bindings: list[dict[str, Any]], grant: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -21,12 +21,12 @@ from bench.engine.provider import (
     ProviderError,
     ReadResult,
 )
-from bench.providers.google.checker import Findings, check_fields, fill_name
-from bench.providers.google.codec import DEFAULTS, as_declared, as_written, has_unknown
+from bench.providers.google.checker import check_fields
+from bench.providers.google.codec import as_written, has_unknown
 from bench.providers.google.differ import compare, tops
 from bench.providers.google.resource import ResourceCall, ResourceType
 from bench.providers.google.rest import OperationFailedError, OperationTimeoutError
-from bench.providers.google.settings import EFFECTIVE, FUNCTIONS, MANAGED, ProviderSettings
+from bench.providers.google.settings import EFFECTIVE, MANAGED, ProviderSettings
 from bench.providers.google.states import States
 from bench.providers.google.tables import TYPES
 from bench.providers.google.transport import ApiError, RestApi
@@ -37,8 +37,8 @@ _GONE: Final = 404
 class GoogleProvider:
     """Google Cloud behind one root URL, as the package `gcp`.
 
-    url: the root of the local cloud. project, region, zone: what `gcp:` configuration would say. connections: how many
-    calls may be under way at once on kept-alive connections.
+    url: the root of the local cloud. project: what `gcp:` configuration would say. connections: how many calls may be
+    under way at once on kept-alive connections.
     """
 
     package = "gcp"
@@ -49,14 +49,12 @@ class GoogleProvider:
         url: str,
         project: str | None = None,
         *,
-        region: str | None = None,
-        zone: str | None = None,
         connections: int = 64,
         api: RestApi | None = None,
         settings: ProviderSettings | None = None,
     ) -> None:
         self._api = api or RestApi(url, connections=connections)
-        self._settings = settings or ProviderSettings(project=project, region=region, zone=zone)
+        self._settings = settings or ProviderSettings(project=project)
         self._states = States(self._settings)
 
     def configured(self, config: Mapping[str, Any]) -> GoogleProvider:
@@ -67,18 +65,15 @@ class GoogleProvider:
 
     def check(self, token: str, name: str, urn: str, inputs: dict[str, Any], old: dict[str, Any] | None) -> CheckResult:
         kind = TYPES[token]
-        findings = Findings(token)
-        checked = check_fields(findings, "", kind.fields, inputs, kind.relations)
-        if not findings.failures:
-            for wrong in filter(None, (rule(checked) for rule in kind.rules)):
-                findings.refuse("", wrong)
-        if kind.naming is not None:
-            fill_name(kind.naming, checked, name, urn, old)
-        for hole in sorted({*kind.identity.holes} - kind.assigned.keys()):
-            if hole in kind.fields and hole not in checked and self._settings.default_of(hole) is None:
-                where = "region" if hole == "location" else hole
-                findings.failures.append(CheckFailure(hole, f"{token}: give {hole!r}, or set gcp:{where} for all"))
-        return CheckResult(checked, tuple(findings.failures))
+        del name, urn, old
+        failures: list[CheckFailure] = []
+        checked = check_fields(failures, "", kind.fields, inputs)
+        known = {**self._states.values(kind, checked), **dict.fromkeys(kind.assigned, "")}
+        missing = {CheckFailure(hole, f"the required property {hole!r} is missing") for hole in kind.identity.holes}
+        failures += sorted(
+            (each for each in missing - {*failures} if each.path not in known), key=lambda each: each.path
+        )
+        return CheckResult(checked, tuple(CheckFailure(each.path, f"{token}: {each.reason}") for each in failures))
 
     def diff(
         self,
@@ -98,10 +93,9 @@ class GoogleProvider:
         """Whether the replacement would collide with what it replaces: same explicit name, or the same id."""
         if kind.replaced_in_turn:
             return True
-        if kind.naming is None:
+        if not kind.named:
             return self._locate(kind, new) == resource_id
-        name = kind.naming.property
-        return name not in new.get(DEFAULTS, ()) and kind.parts_of(resource_id).get(name) == new.get(name)
+        return kind.parts_of(resource_id).get(kind.named) == new.get(kind.named)
 
     def create(self, token: str, inputs: dict[str, Any], timeout: float | None, cancel: Cancel) -> Created:
         kind = TYPES[token]
@@ -138,17 +132,13 @@ class GoogleProvider:
         )
 
     def _managed(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> Any:
-        return self._settings.labels.managed(inputs.get(kind.labelled), old)
+        return self._settings.managed(inputs.get(kind.labelled), old)
 
     def _half_made(self, token: str, resource_id: str, inputs: dict[str, Any], message: str) -> PartialCreateError:
         return PartialCreateError(message, resource_id=resource_id, outputs=self.preview_outputs(token, inputs, None))
 
     def read(self, token: str, resource_id: str, inputs: dict[str, Any]) -> ReadResult | None:
         kind = TYPES[token]
-        if not inputs and not kind.imported:
-            raise ProviderError(f"{resource_id!r}: a {token} cannot be imported; declare it, and `up` writes it")
-        if not inputs and not kind.parts_of(resource_id):
-            raise ProviderError(f"{resource_id!r} is not an id of a {token}, which has the form {kind.import_form}")
         values = self._states.values(kind, inputs, resource_id)
         try:
             found = kind.calls.read(ResourceCall(api=self._api, deadline=self._api.deadline(), values=values))
@@ -159,15 +149,10 @@ class GoogleProvider:
         # Ours alone has the attribution that a create adds: what another client made is taken over without.
         had = found.get(kind.labelled) or {}
         managed = self._managed(kind, inputs, {EFFECTIVE: had})
-        if kind.labelled and not inputs:
-            managed = dict(had)
-            values[kind.labelled] = {key: value for key, value in managed.items() if not key.startswith("goog-")}
         outputs = self._states.outputs(kind, values, values, found, managed)
-        seen = as_written(kind.fields, outputs, inputs) if inputs else as_declared(kind.fields, outputs, kind.relations)
+        seen = as_written(kind.fields, outputs, inputs)
         values |= {hole: found[key] for hole, key in kind.assigned.items()}
-        if kind.assigned or not inputs:
-            if kind.qualified is not None:
-                values["condition"] = outputs["condition"]
+        if kind.assigned:
             resource_id = kind.id_of(values)
         return ReadResult(resource_id, seen, outputs)
 
@@ -216,15 +201,12 @@ class GoogleProvider:
         self, token: str, resource_id: str, outputs: dict[str, Any], timeout: float | None, cancel: Cancel
     ) -> None:
         kind = TYPES[token]
-        policy = outputs.get("deletionPolicy") or self._settings.deletion_policy
-        mend = 'deletionPolicy="DELETE"' if policy == "PREVENT" else ""
         if outputs.get("deletionProtection"):
-            mend = "deletionProtection=false"
-        if mend:
             raise ProviderError(
-                f"cannot destroy {kind.noun} {resource_id} without setting {mend} and applying that first"
+                f"cannot destroy {kind.noun} {resource_id} without setting deletionProtection=false and applying that "
+                "first"
             )
-        if policy == "ABANDON":
+        if outputs.get("deletionPolicy") == "ABANDON":
             return
         try:
             values = self._states.values(kind, outputs, resource_id)
@@ -244,12 +226,6 @@ class GoogleProvider:
 
     def preview_outputs(self, token: str, inputs: dict[str, Any], old_outputs: dict[str, Any] | None) -> dict[str, Any]:
         return self._states.foreseen(TYPES[token], inputs, old_outputs)
-
-    def invoke(self, token: str, args: dict[str, Any]) -> dict[str, Any]:
-        function = FUNCTIONS.get(token)
-        if function is None:
-            raise ProviderError(f"{token}: the embedded provider has no such function; it has {', '.join(FUNCTIONS)}")
-        return function(self._api, self._settings, args)
 
     def secret_outputs(self, token: str) -> frozenset[str]:
         return frozenset({MANAGED, EFFECTIVE}) if TYPES[token].labelled else frozenset()

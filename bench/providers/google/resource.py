@@ -14,8 +14,7 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from bench.engine.provider import UNKNOWN
-from bench.providers.google.checker import Naming
-from bench.providers.google.fields import Field, Relation, Rule
+from bench.providers.google.fields import Field
 from bench.providers.google.transport import ApiError, Deadline, Media, RestApi
 
 _HOLE = re.compile(r"\{(\w+)\}")
@@ -61,7 +60,6 @@ _FORMS = {
     "role": r"(?:(?:projects|organizations)/[^/]+/)?roles/[^/]+",
     "member": r".+",
     "bucket": r"b/[^/]+",
-    "keyRing": r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+",
     "serviceAccountId": r"projects/[^/]+/serviceAccounts/[^/]+",
 }
 
@@ -136,25 +134,20 @@ class ResourceType:
     """One type of resource.
 
     token: Pulumi's. noun: what Google's provider calls it in messages. identity: the id, from values.
-    fields: inputs and computed outputs. relations: how many of its inputs may be given together. rules: what is wrong
-        with all inputs together, which may hold UNKNOWN. labelled: the property, and the field on the wire, of the
-        labels that are kept in three views; empty where there are none.
-    naming: how a name is made where the program gives none.
-    late: parts of the path that the settings fill in, but only in the create: a preview does not know them.
+    fields: inputs and computed outputs. labelled: the property, and the field on the wire, of the labels that are kept
+        in three views; empty where there are none.
+    named: the property that has its name; empty where none is a name alone.
     schema_version: how often the official provider has changed the form of such a state, which says so in `__meta`;
         a state that does not is taken for the oldest form, and upgraded.
     derived: outputs that follow from given values (an account's email). foreseen: those of them that a preview of a
         create knows already; the others are the service's to say.
     tidied: how an input that has several spellings stands in paths (`bucket` without `b/`).
     qualified: what follows an id because of further values (a grant's condition). shortened: how an id is written.
-    imports: how few of the id's last parts name a resource to import, the settings saying the others; 0 for all parts.
-        Grants are named by their parent, role, member and condition title with blanks between.
     assigned: holes of the identity that the service fills in, and where a body has them. sought: where such a resource
         is found as long as nobody knows them.
     replaced_in_turn: always deleted before its replacement is made.
     keeps_failed: whether a create that ends in an error leaves the resource in the state.
     unsettled: outputs that nobody knows before the apply where an input differs, by that input.
-    imported: whether it can be read by its id alone.
     """
 
     token: str
@@ -163,55 +156,28 @@ class ResourceType:
     identity: Path
     fields: Mapping[str, Field]
     calls: Calls
-    relations: tuple[Relation, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    late: frozenset[str] = frozenset()
     schema_version: int = 0
     labelled: str = ""
-    naming: Naming | None = None
+    named: str = ""
     derived: Mapping[str, Path] = field(default_factory=dict)
     foreseen: frozenset[str] = frozenset()
     tidied: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     qualified: Callable[[Values], str] | None = None
     shortened: Callable[[str], str] = lambda text: text
-    imports: int = 0
     assigned: Mapping[str, str] = field(default_factory=dict)
     sought: Path | None = None
     replaced_in_turn: bool = False
     keeps_failed: bool = False
     unsettled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    imported: bool = True
 
     def id_of(self, values: Values) -> str:
         """The id that these values lead to."""
         return self.shortened(self.identity.fill(values)) + (self.qualified(values) if self.qualified else "")
 
-    @property
-    def import_form(self) -> str:
-        """How an import names such a resource, in full."""
-        form = self.shortened(self.identity.template)
-        grant = "{role} {member} [{condition title}]"
-        return form if self.qualified is None else form.replace("/{role}/{member}", f" {grant}")
-
     def parts_of(self, resource_id: str) -> Values:
-        """The identity's values that an id shows, all or the last few of them; nothing where it has another form."""
-        if self.qualified is not None:
-            return self._grant(resource_id)
+        """The identity's values that an id shows; nothing where it has another form."""
         usual = {hole: self.fields[hole].default for hole in self.identity.holes if hole in self.fields}
         template = self.identity.template
         for hole, value in usual.items():
             template = template.replace(f"{{{hole}}}", value) if value else template
-        holes = [hole for hole in self.identity.holes if not usual.get(hole)]
-        fewest = self.imports or len(holes)
-        short = ("/".join(f"{{{hole}}}" for hole in holes[start:]) for start in range(len(holes) - fewest + 1))
-        forms = (self.identity, Path(self.shortened(template)), *map(Path, short))
-        return dict(next(filter(None, (form.parse(resource_id) for form in forms)), {}))
-
-    def _grant(self, resource_id: str) -> Values:
-        owner, _, _ = self.identity.template.partition("/{role}")
-        words = resource_id.split(maxsplit=3)
-        found = Path(owner).parse(words[0]) if len(words) > 2 else None
-        if found is None:
-            return {}
-        titled = {"condition": {"title": words[3]}} if len(words) > 3 else {}
-        return {**found, "role": words[1], "member": words[2], **titled}
+        return self.identity.parse(resource_id) or Path(self.shortened(template)).parse(resource_id) or {}

@@ -55,74 +55,35 @@ def poll(deadline: Deadline, ended: Callable[[], bool]) -> None:
 
 def wait(api: RestApi, shape: Wait, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
     """Wait until a call's operation has ended. `base` is the path that the operation's name stands below."""
-    match shape:
-        case Wait.NONE:
-            return
-        case Wait.LRO:
-            _wait_lro(api, base, operation, deadline)
-        case Wait.COMPUTE:
-            _wait_compute(api, base, operation, deadline)
-        case Wait.CONTAINER:
-            _wait_container(api, base, operation, deadline)
-
-
-def _wait_lro(api: RestApi, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
-    """An answer without a name is finished. `error` holds an rpc status."""
+    if shape is Wait.NONE or (shape is Wait.LRO and "name" not in operation):
+        return
     latest = dict(operation)
+    path = _place(shape, base, operation)
 
     def ended() -> bool:
-        return bool(latest.get("done")) or "name" not in latest
+        return bool(latest.get("done")) or latest.get("status") == "DONE"
 
     def ask() -> bool:
         nonlocal latest
-        latest = _ask(api, f"{base}/{operation['name']}", deadline) or latest
+        latest = _ask(api, path, deadline) or latest
         return ended()
 
     if not ended():
         poll(deadline, ask)
-    if error := latest.get("error"):
-        raise OperationFailedError(f"Error code {error.get('code')}, message: {error.get('message')}")
-
-
-def _wait_compute(api: RestApi, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
-    """Zone, region or neither says where the operation is asked for; its status counts."""
-    latest = dict(operation)
-    place = "global"
-    for scope in ("zone", "region"):
-        if link := operation.get(scope):
-            place = f"{scope}s/{link.rsplit('/', 1)[-1]}"
-    project = operation["selfLink"].split("/projects/", 1)[1].split("/", 1)[0]
-    path = f"{base}/projects/{project}/{place}/operations/{operation['name']}"
-
-    def ask() -> bool:
-        nonlocal latest
-        latest = _ask(api, path, deadline) or latest
-        return latest.get("status") == "DONE"
-
-    if latest.get("status") != "DONE":
-        poll(deadline, ask)
-    if errors := (latest.get("error") or {}).get("errors"):
+    error = latest.get("error") or {}
+    if failed := error.get("errors") or ([error] if error else []):
         raise OperationFailedError(
-            "; ".join(f"Error code {each.get('code')}, message: {each.get('message')}" for each in errors)
+            "; ".join(f"Error code {each.get('code')}, message: {each.get('message')}" for each in failed)
         )
-
-
-def _wait_container(api: RestApi, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
-    """It is asked for in the place of what it works on; its status counts."""
-    latest = dict(operation)
-    path = f"{base}/projects/" + operation["selfLink"].split("/projects/", 1)[1]
-
-    def ask() -> bool:
-        nonlocal latest
-        latest = _ask(api, path, deadline) or latest
-        return latest.get("status") == "DONE"
-
-    if latest.get("status") != "DONE":
-        poll(deadline, ask)
-    if error := latest.get("error"):
-        raise OperationFailedError(f"Error code {error.get('code')}, message: {error.get('message')}")
-    if message := latest.get("statusMessage"):
+    if shape is Wait.CONTAINER and (message := latest.get("statusMessage")):
         raise OperationFailedError(message)
+
+
+def _place(shape: Wait, base: str, operation: Mapping[str, Any]) -> str:
+    """Where an operation is asked for: compute's and GKE's name it by a link."""
+    if shape is Wait.LRO:
+        return f"{base}/{operation['name']}"
+    return f"{base}/projects/" + operation["selfLink"].split("/projects/", 1)[1]
 
 
 def _ask(api: RestApi, path: str, deadline: Deadline) -> dict[str, Any] | None:

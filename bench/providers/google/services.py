@@ -1,24 +1,22 @@
 """The calls of types that are not quite ordinary: what is said of `rest.Rest` holds but for what stands here.
 
-Owns the ways of Cloud Build, IAM, Cloud KMS, Pub/Sub, Cloud Scheduler, Cloud Logging, Cloud Monitoring, Service Usage
-and Cloud TPU. Networks and storage have modules of their own.
+Owns the ways of Cloud Build, IAM, Pub/Sub, Cloud Logging, Cloud Monitoring and Service Usage. Networks and storage have
+modules of their own.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, Final
 
-from bench.providers.google.resource import Path, ResourceCall
+from bench.providers.google.resource import ResourceCall
 from bench.providers.google.rest import Rest
 from bench.providers.google.spellings import written_json
 from bench.providers.google.transport import ApiError
-from infra.model.clock import machine_clock  # noqa: TID251 - the official provider counts by this machine's clock
 
-# Cloud Build, Cloud TPU
+# Cloud Build
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +39,6 @@ class Trigger(Rest):
             call.send("PATCH", self.path(call), body={**call.body, "id": call.values["triggerId"]})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TpuVm(Rest):
-    """A TPU VM, whose declaration may name no accelerator."""
-
-    def create(self, call: ResourceCall) -> None:
-        if "acceleratorConfig" not in call.body:
-            call.body.setdefault("acceleratorType", "v2-8")
-        Rest.create(self, call)
-
-
 # IAM, Service Usage
 
 _MASKED: Final = {"displayName": "display_name", "description": "description"}
@@ -58,23 +46,19 @@ _MASKED: Final = {"displayName": "display_name", "description": "description"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceAccount(Rest):
-    """A service account, whose create and patch wrap it and whose `disabled` has verbs of its own."""
+    """A service account, whose create and patch wrap it."""
 
     def create(self, call: ResourceCall) -> None:
-        """`disabled` is not sent, as by the official provider: an account that is made disabled shows a difference."""
         described = {name: call.body[name] for name in _MASKED if name in call.body}
         body = {"accountId": call.values["accountId"], "serviceAccount": described}
         try:
             call.send("POST", self.collection_path(call), body=body)
         except ApiError as error:
-            ours = error.doubtful or call.values.get("createIgnoreAlreadyExists")
-            if not (ours and error.code == HTTPStatus.CONFLICT):
+            if not (error.doubtful and error.code == HTTPStatus.CONFLICT):
                 raise
 
     def update(self, call: ResourceCall) -> None:
         path = self.path(call)
-        if "disabled" in call.changed:
-            call.send("POST", f"{path}:{'disable' if call.values.get('disabled') else 'enable'}", body={})
         if masked := sorted(call.changed & _MASKED.keys()):
             etag = call.send("GET", path).get("etag", "")
             body = {"etag": etag, **{name: call.body.get(name, "") for name in masked}}
@@ -84,75 +68,20 @@ class ServiceAccount(Rest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enablement(Rest):
-    """An enabled API of a project: enabling adopts silently, and a destroy may leave it on."""
+    """An enabled API of a project: enabling adopts silently, and a destroy leaves it on."""
 
     def create(self, call: ResourceCall) -> None:
-        self._set(call, "enable", {})
+        self.ended(call, call.send("POST", f"{self.path(call)}:enable", body={}))
 
     def read(self, call: ResourceCall) -> dict[str, Any] | None:
         found = Rest.read(self, call)
         return found if found and found.get("state") == "ENABLED" else None
 
-    def update(self, call: ResourceCall) -> None:
-        """What may change says how the API is to be disabled one day, and is nobody's business but the provider's."""
-
     def delete(self, call: ResourceCall) -> None:
-        if call.values.get("disableOnDestroy"):
-            checked = "CHECK" if call.values.get("checkIfServiceHasUsageOnDestroy") else "SKIP"
-            dependents = bool(call.values.get("disableDependentServices"))
-            self._set(call, "disable", {"disableDependentServices": dependents, "checkIfServiceHasUsage": checked})
-
-    def _set(self, call: ResourceCall, verb: str, body: dict[str, Any]) -> None:
-        self.ended(call, call.send("POST", f"{self.path(call)}:{verb}", body=body))
+        """Another program may need the API."""
 
 
-# Cloud KMS, where nothing is ever deleted: rings stay, and keys lose their versions
-
-_LIVE: Final = frozenset({"ENABLED", "DISABLED", "PENDING_GENERATION"})
-_ROTATION_MASK: Final = {"updateMask": "nextRotationTime,rotationPeriod"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyRing(Rest):
-    """A ring. It cannot be deleted, so a destroy makes no call: the ring is forgotten and its name stays taken."""
-
-    def delete(self, call: ResourceCall) -> None:
-        """Nothing that the API would do."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CryptoKey(Rest):
-    """A key. A destroy schedules all its versions for destruction and stops its rotation; its name stays taken."""
-
-    def create(self, call: ResourceCall) -> None:
-        _schedule_rotation(call)
-        skips = Path("true" if call.values.get("skipInitialVersionCreation") else "false")
-        Rest.create(replace(self, query={**self.query, "skipInitialVersionCreation": skips}), call)
-
-    def update(self, call: ResourceCall) -> None:
-        changed = call.changed
-        if "rotationPeriod" in changed:
-            _schedule_rotation(call)
-            body = {name: call.body[name] for name in ("rotationPeriod", "nextRotationTime") if name in call.body}
-            call.send("PATCH", self.path(call), query=_ROTATION_MASK, body=body)
-        Rest.update(self, replace(call, changed=changed - {"rotationPeriod"}))
-
-    def delete(self, call: ResourceCall) -> None:
-        versions = f"{self.path(call)}/cryptoKeyVersions"
-        for version in call.send("GET", versions).get("cryptoKeyVersions", []):
-            if version.get("state") in _LIVE:
-                call.send("POST", f"{self.base}/{version['name']}:destroy", body={})
-        call.send("PATCH", self.path(call), query=_ROTATION_MASK, body={})
-
-
-def _schedule_rotation(call: ResourceCall) -> None:
-    """The service wants the first rotation as a time; the official provider counts from now as well."""
-    if period := call.body.get("rotationPeriod"):
-        due = machine_clock() + timedelta(seconds=float(period.removesuffix("s")))
-        call.body["nextRotationTime"] = due.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-# Pub/Sub, Cloud Scheduler
+# Pub/Sub
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,31 +99,6 @@ class Topic(Rest):
         """The mask stands in the query, as the official provider sends it; the topic is a part of the body."""
         if paths := self.changed_paths(call):
             call.send("PATCH", self.path(call), query={"updateMask": ",".join(paths)}, body={"topic": call.body})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerJob(Rest):
-    """A Cloud Scheduler job, which calls pause and resume: no body says anything of a pause."""
-
-    def create(self, call: ResourceCall) -> None:
-        paused = bool(call.body.pop("paused", False))
-        call.body["name"] = self.item.fill(call.values)
-        Rest.create(self, call)
-        self._set(call, paused)
-
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
-        found = Rest.read(self, call)
-        return None if found is None else {**found, "paused": found.get("state") == "PAUSED"}
-
-    def update(self, call: ResourceCall) -> None:
-        paused = bool(call.body.pop("paused", False))
-        Rest.update(self, call)
-        if "paused" in call.changed:
-            self._set(call, paused)
-
-    def _set(self, call: ResourceCall, paused: bool) -> None:
-        """The official provider makes this call after every creation."""
-        call.send("POST", f"{self.path(call)}:{'pause' if paused else 'resume'}", body={})
 
 
 # Cloud Logging, Cloud Monitoring
@@ -248,14 +152,6 @@ def _labels_listed(body: dict[str, Any]) -> dict[str, Any]:
     if not chosen.get("labels"):
         return body
     return {**body, "budgetFilter": {**chosen, "labels": {key: [value] for key, value in chosen["labels"].items()}}}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Channel(Numbered):
-    """A notification channel, which an alert policy may still use."""
-
-    def delete(self, call: ResourceCall) -> None:
-        call.send("DELETE", self.path(call), query={"force": "true" if call.values.get("forceDelete") else "false"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

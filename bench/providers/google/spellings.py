@@ -27,10 +27,6 @@ def in_upper_case(value: str) -> str:
     return value.upper()
 
 
-def same_uri(old: str, new: str) -> bool:
-    return old.removesuffix("/") == new.removesuffix("/")
-
-
 def are_months(old: Any, new: Any, *_: Any) -> bool:
     """A budget that names no period has months; Google's provider sends and keeps none where months are asked for."""
     return (old or "MONTH") == (new or "MONTH") == "MONTH"
@@ -51,6 +47,8 @@ def in_seconds(duration: str) -> str:
 
 
 _CASE_MATTERS = ("principal:", "principalSet:", "principalHierarchy:")
+
+
 _EVERYBODY = ("allUsers", "allAuthenticatedUsers")
 
 
@@ -130,37 +128,11 @@ def does_not_contain(old: str, new: str) -> bool:
         return True
 
 
-def same_range(old: str, new: str) -> bool:
-    """An IPv6 range has many spellings; an IPv4 range is compared as it is written."""
-    if ":" not in old or ":" not in new:
-        return old == new
-    try:
-        return ip_network(old) == ip_network(new)
-    except ValueError:
-        return False
-
-
-def same_or_sized_range(old: str, new: str) -> bool:
-    """A size alone (`/14`) is whatever range of that size the service chose."""
-    return old.endswith(new) if new.startswith("/") else old == new
-
-
-def as_flag(value: str) -> bool:
-    return value == "TRUE"
-
-
 def as_upper_flag(value: bool) -> str:
     return str(value).upper()
 
 
 # JSON
-
-
-def same_json(old: str, new: str) -> bool:
-    try:
-        return json.loads(old) == json.loads(new)
-    except ValueError:
-        return old == new
 
 
 def says_no_more(old: str, new: str) -> bool:
@@ -195,42 +167,8 @@ def written_json(value: Any) -> str:
 # What the service or the provider adds by itself
 
 
-def unlocks(old: bool, new: bool) -> bool:
-    return old and not new
-
-
-def is_everywhere(old: Any, new: Any, *_: Any) -> bool:
-    """A firewall rule without sources is for all."""
-    return not new and old == ["0.0.0.0/0"]
-
-
-def logs_by_flag(_: Any, new: Any, __: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """A firewall rule's deprecated flag turns logs on as well; the block that the service then shows means nothing."""
-    return new is None and wanted.get("enableLogging") is True
-
-
 def is_usual_deadline(old: Any, new: Any, *_: Any) -> bool:
     return {old or "180s", new or "180s"} == {"180s"}
-
-
-def reduces_nothing(old: Any, new: Any, *_: Any) -> bool:
-    return {old or "REDUCE_NONE", new or "REDUCE_NONE"} == {"REDUCE_NONE"}
-
-
-def is_usual_scope(old: Any, new: Any, *_: Any) -> bool:
-    return not new and old == "https://www.googleapis.com/auth/cloud-platform"
-
-
-def is_target_itself(old: Any, new: Any, _: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """An audience that nobody names is the target's address."""
-    return not new and old == (wanted.get("httpTarget") or {}).get("uri")
-
-
-def differs_in_unnamed_cpu(old: Any, new: Any, *_: Any) -> bool:
-    """The service gives every container a CPU."""
-    if not isinstance(new, Mapping) or "cpu" in new:
-        return False
-    return {key: value for key, value in (old or {}).items() if key != "cpu"} == dict(new)
 
 
 def differs_by_gke_alone(old: Any, new: Any, *_: Any) -> bool:
@@ -244,11 +182,6 @@ def has_all_scopes(old: Any, new: Any, *_: Any) -> bool:
     return isinstance(new, list) and {*new} <= {*(old or ())}
 
 
-def is_off(old: Any, new: Any, *_: Any) -> bool:
-    """What a service says nothing of reads as switched off, so that leaving the block out is no difference."""
-    return new is None and not (old or {}).get("enabled")
-
-
 def same_but_for_pubsub(old: Any, new: Any, *_: Any) -> bool:
     """The service adds this scope by itself; the order of the others counts."""
     return isinstance(new, list) and _without_pubsub(old) == _without_pubsub(new)
@@ -259,12 +192,7 @@ def _without_pubsub(scopes: list[Any] | None) -> list[Any]:
 
 
 def is_same_content(hashed: Any, _: Any, __: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether the service's bytes are the declared ones: `detectMd5hash` is then no difference.
-
-    A hash that the program gives itself switches this comparison off.
-    """
-    if new.get("sourceMd5hash"):
-        return True
+    """Whether the service's bytes are the declared ones: `detectMd5hash` is then no difference."""
     content = new.get("content")
     return isinstance(content, str) and content != "" and hashed == md5(content)
 

@@ -1,6 +1,6 @@
 """What a state holds of a resource, and how that follows from inputs, settings and the API's answers.
 
-Owns the properties that no body carries, the views of labels and annotations, and what a preview can know. Does not own
+Owns the properties that no body carries, the views of labels, and what a preview can know. Does not own
 translation (`codec`) nor comparison of one property with another (`differ`).
 """
 
@@ -16,15 +16,7 @@ from bench.providers.google.codec import decode, encode, overlay, plain
 from bench.providers.google.differ import compare, tops
 from bench.providers.google.fields import Field, Shape
 from bench.providers.google.resource import ResourceType, Values
-from bench.providers.google.settings import (
-    ALL_ANNOTATIONS,
-    EFFECTIVE,
-    MANAGED,
-    ProviderSettings,
-    all_annotations,
-    declared,
-    views,
-)
+from bench.providers.google.settings import EFFECTIVE, MANAGED, ProviderSettings, views
 
 _LABELS: Final = Field(kind=Shape.TABLE)
 _META: Final = "__meta"
@@ -52,7 +44,7 @@ class States:
         self, labels: str, old: Mapping[str, Any], new: Mapping[str, Any], found: Mapping[str, PropertyDiff]
     ) -> dict[str, PropertyDiff]:
         """Labels that the provider itself adds, changed by its settings or lost on the service."""
-        managed = self.settings.labels.managed(new.get(labels), old)
+        managed = self.settings.managed(new.get(labels), old)
         if managed is UNKNOWN:
             return {}
         differences = compare({MANAGED: _LABELS}, old, {MANAGED: managed})
@@ -64,8 +56,6 @@ class States:
         """The outputs that these inputs lead to, as far as they are known before the apply."""
         values = self.values(kind, inputs)
         outputs = {**self._own(kind, values, foreseen=True), **self._planned(kind, inputs, old_outputs)}
-        if old_outputs is None:
-            outputs = {name: value for name, value in outputs.items() if name in inputs or name not in kind.late}
         for name, field in kind.fields.items():
             if field.stored and isinstance(outputs.get(name), str):
                 outputs[name] = field.stored(outputs[name])
@@ -74,10 +64,8 @@ class States:
             for name in (each for trigger in changed & kind.unsettled.keys() for each in kind.unsettled[trigger]):
                 outputs.pop(name, None)
         if kind.labelled:
-            outputs[MANAGED] = self.settings.labels.managed(inputs.get(kind.labelled), old_outputs)
-            outputs[EFFECTIVE] = self.settings.labels.effective(inputs.get(kind.labelled), old_outputs)
-        if ALL_ANNOTATIONS in kind.fields:
-            outputs[ALL_ANNOTATIONS] = all_annotations(inputs, old_outputs)
+            outputs[MANAGED] = self.settings.managed(inputs.get(kind.labelled), old_outputs)
+            outputs[EFFECTIVE] = self.settings.effective(inputs.get(kind.labelled), old_outputs)
         return outputs
 
     def _planned(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -98,7 +86,7 @@ class States:
         values |= {name: value for name, value in plain(inputs).items() if value is not None}
         for hole, field in kind.fields.items():
             default = field.default if hole in kind.identity.holes else None
-            default = default or self.settings.default_of(hole)
+            default = self.settings.project if hole == "project" else default
             if hole not in values and default is not None:
                 values[hole] = default
         for name, tidy in kind.tidied.items():
@@ -117,7 +105,7 @@ class States:
             if field.local
         }
         if "deletionPolicy" in kind.fields:
-            own["deletionPolicy"] = values.get("deletionPolicy", self.settings.deletion_policy)
+            own["deletionPolicy"] = values.get("deletionPolicy", "DELETE")
         derived = {name: path for name, path in kind.derived.items() if not foreseen or name in kind.foreseen}
         if kind.schema_version:
             own[_META] = json.dumps({"schema_version": str(kind.schema_version)})
@@ -126,10 +114,8 @@ class States:
     def body(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> dict[str, Any]:
         """What a create sends, or an update of `old` may send: what the service filled in goes along."""
         body = encode(kind.fields, self._planned(kind, inputs, old))
-        if kind.labelled and (labels := self.settings.labels.effective(inputs.get(kind.labelled), old)):
+        if kind.labelled and (labels := self.settings.effective(inputs.get(kind.labelled), old)):
             body[kind.labelled] = labels
-        if ALL_ANNOTATIONS in kind.fields and (annotations := all_annotations(inputs, old)):
-            body["annotations"] = annotations
         return body
 
     def outputs(
@@ -146,6 +132,4 @@ class States:
         if kind.labelled:
             had, ours = found.get(kind.labelled) or {}, inputs.get(kind.labelled) or {}
             outputs |= views(kind.labelled, had, ours, managed)
-        if ALL_ANNOTATIONS in kind.fields:
-            outputs["annotations"] = declared(outputs[ALL_ANNOTATIONS], inputs.get("annotations") or {})
         return outputs

@@ -1,6 +1,6 @@
 """The calls of Cloud Storage: of buckets, and of objects in them.
 
-A bucket takes JSON merge patches, has object states as flags, and its destroy may empty it. An object is an upload of
+A bucket takes JSON merge patches, and has object states as flags. An object is an upload of
 its content, again for every change of it. What is said of `rest.Rest` holds but for what stands here.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 from bench.engine.provider import ProviderError
@@ -54,17 +54,13 @@ class BucketCalls(Rest):
         call.send("PATCH", self.path(call), body=body)
 
     def delete(self, call: ResourceCall) -> None:
-        """A bucket with objects is only deleted with `forceDestroy`, and then with all versions of all objects."""
+        """A bucket with objects is never deleted."""
         objects = f"{self.path(call)}/o"
-        while items := call.send("GET", objects, query={"versions": "true"}).get("items"):
-            if not call.values.get("forceDestroy"):
-                raise ProviderError(
-                    f"Error trying to delete bucket {call.values['name']} containing objects without `forceDestroy` "
-                    "set to true"
-                )
-            for item in items:
-                generation = {"generation": str(item["generation"])}
-                call.send("DELETE", f"{objects}/{quote(item['name'], safe='')}", query=generation)
+        if call.send("GET", objects, query={"versions": "true"}).get("items"):
+            raise ProviderError(
+                f"Error trying to delete bucket {call.values['name']} containing objects without `forceDestroy` "
+                "set to true"
+            )
         call.send("DELETE", self.path(call))
 
 
@@ -75,27 +71,17 @@ def _say_liveness(body: dict[str, Any]) -> None:
             rule["condition"]["isLive"] = _IS_LIVE[state]
 
 
-_SENT: Final = (
-    "cacheControl", "contentDisposition", "contentEncoding", "contentLanguage", "contentType", "metadata",
-    "storageClass",
-)  # fmt: skip
-_BINARY: Final = frozenset((*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketObject(Rest):
     """An object; what is said of `Rest` holds but for the following."""
 
     def create(self, call: ResourceCall) -> None:
         """An upload in two parts. A doubtful one is made again: it writes the same bytes under the same name."""
-        content = call.values["content"].encode()
-        if not content:
-            raise ProviderError(f"object {call.values['name']}: its content is empty; the official provider takes none")
         path = f"upload/{self.collection_path(call)}"
         query = {"alt": "json", "name": call.values["name"], "prettyPrint": "false", "uploadType": "multipart"}
-        described = {name: call.body[name] for name in _SENT if name in call.body}
-        described["bucket"] = call.values["bucket"]
-        call.send("POST", path, query=query, body=described, media=Media(content, _kind(content)))
+        kind = call.values["contentType"]
+        described = {"bucket": call.values["bucket"], "contentType": kind}
+        call.send("POST", path, query=query, body=described, media=Media(call.values["content"].encode(), kind))
 
     def read(self, call: ResourceCall) -> dict[str, Any] | None:
         found = Rest.read(self, call)
@@ -109,13 +95,5 @@ class BucketObject(Rest):
 
     def update(self, call: ResourceCall) -> None:
         """All that changes in place is the content: everything else that the table has replaces the object."""
-        if call.changed & {"content", "sourceMd5hash", "detectMd5hash"}:
+        if call.changed & {"content", "detectMd5hash"}:
             self.create(call)
-
-
-def _kind(content: bytes) -> str:
-    """What Google's client takes bytes for where nobody names a type: text without control characters, or neither.
-
-    Source: mimesniff.spec.whatwg.org as Go's net/http implements it, without its table of file signatures.
-    """
-    return "application/octet-stream" if _BINARY & {*content[:512]} else "text/plain; charset=utf-8"

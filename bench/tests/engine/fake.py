@@ -132,11 +132,6 @@ class FakeProvider:
     ) -> dict[str, Any]:
         return dict(inputs) | ({} if old_outputs is None else {"link": old_outputs["link"]})
 
-    def invoke(self, function: str, args: dict[str, Any], /) -> dict[str, Any]:
-        if function != "fake:index:echo":
-            raise ProviderError(f"the fake provider has no function {function}")
-        return {"said": args.get("say")}
-
     def secret_outputs(self, token: str, /) -> frozenset[str]:
         return frozenset({"password"})
 

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -104,109 +105,53 @@ def standing(world: World) -> dict[str, str]:
     return {id_: thing["size"] for id_, thing in world.cloud.things.items()}
 
 
-def crash_and_recover(world: World, killer: Killer) -> None:
-    with pytest.raises(Killed):
-        world.up(previewed=True)
-    killer.revive()
-    found = world.engine().export()["deployment"]
-    verify(found)
-    plan = world.up(previewed=True)
-    assert not plan.failed, problems(plan)
-
-
 def check_exact(world: World, expected: dict[str, str]) -> None:
     assert standing(world) == expected
     latest = world.checkpoint
     verify(latest)
-    ids = [entry["id"] for entry in latest["resources"] if entry["type"].startswith("fake:")]
+    ids = [entry["id"] for entry in latest.get("resources", ()) if entry["type"].startswith("fake:")]
     assert sorted(ids) == sorted(expected)
     assert "pending_operations" not in latest
     assert not list(world.files.journals.iterdir())
-    created = world.cloud.verbs("create")
     assert not ops(world.preview()), "the state and the program differ"
-    assert len(created) >= len(set(created))
 
 
 LINES = 2 * RESOURCES + 5
+CREATION = (None, fleet(), declared())
+CHANGE = (fleet(vms=10), fleet("big", vms=6), declared("big", vms=6))
+DESTROY = (fleet(vms=10), lambda: None, {})
+POINTS = [
+    *((CREATION, "line", n) for n in (1, 2, 3, *sorted(random.Random(1).sample(range(4, LINES), 3)), LINES)),
+    *((CREATION, when, n) for when in ("before", "after") for n in (1, 60, RESOURCES)),
+    *((CHANGE, when, n) for when in ("before", "after") for n in (1, 4, 9, 15)),
+    *((DESTROY, "after", n) for n in (3, 8, 12)),
+]
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, *sorted(random.Random(1).sample(range(4, LINES), 4)), LINES])
-def test_a_crash_after_the_nth_journal_line_of_a_creation(
-    world: World, monkeypatch: pytest.MonkeyPatch, n: int
+@pytest.mark.parametrize(("life", "when", "n"), POINTS, ids=[f"{when}-{n}" for _, when, n in POINTS])
+def test_a_crash_loses_nothing_and_doubles_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch, life: tuple, when: str, n: int
 ) -> None:
+    """After the n-th journal line, or in the n-th request, before or after it takes effect; twice."""
+    before, program, expected = life
+    if before is not None:
+        world.run(before, previewed=True)
     killer = Killer(world, monkeypatch)
-    killer.after_line(n)
-    world.program = fleet()
-    crash_and_recover(world, killer)
-    check_exact(world, declared())
-    assert len(world.cloud.verbs("create")) == len(set(world.cloud.verbs("create"))), "something was made twice"
-
-
-@pytest.mark.parametrize("took_effect", [True, False])
-@pytest.mark.parametrize("n", [1, *sorted(random.Random(2).sample(range(2, RESOURCES), 2)), RESOURCES])
-def test_a_crash_in_the_nth_request_of_a_creation(
-    world: World, monkeypatch: pytest.MonkeyPatch, n: int, took_effect: bool
-) -> None:
-    killer = Killer(world, monkeypatch)
-    killer.at_request(n, took_effect=took_effect)
-    world.program = fleet()
-    crash_and_recover(world, killer)
-    check_exact(world, declared())
-
-
-@pytest.mark.parametrize("took_effect", [True, False])
-@pytest.mark.parametrize("n", [1, 4, 9, 15])
-def test_a_crash_in_the_nth_request_of_replacements_updates_and_deletes(
-    world: World, monkeypatch: pytest.MonkeyPatch, n: int, took_effect: bool
-) -> None:
-    world.run(fleet(vms=10), previewed=True)
-    killer = Killer(world, monkeypatch)
-    killer.at_request(n, took_effect=took_effect)
-    world.program = fleet("big", vms=6)
-    crash_and_recover(world, killer)
-    check_exact(world, declared("big", vms=6))
-
-
-@pytest.mark.parametrize("n", range(2, 20, 3))
-def test_crash_upon_crash_still_ends_where_it_should(world: World, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
-    world.program = fleet(vms=12)
-    killer = Killer(world, monkeypatch)
-    for _ in range(4):
-        killer.after_line(n)
-        try:
+    world.program = program
+    for _ in range(2):
+        if when == "line":
+            killer.after_line(n)
+        else:
+            killer.at_request(n, took_effect=when == "after")
+        with suppress(Killed):
             world.up(previewed=True)
-        except Killed:
-            killer.revive()
-    killer.revive()
-    assert not world.up(previewed=True).failed
-    check_exact(world, declared(vms=12))
-
-
-@pytest.mark.parametrize("n", [3, 8, 12])
-def test_a_crash_of_a_destroy_leaves_the_rest_to_the_next(
-    world: World, monkeypatch: pytest.MonkeyPatch, n: int
-) -> None:
-    world.run(fleet(vms=10), previewed=True)
-    killer = Killer(world, monkeypatch)
-    killer.at_request(n, took_effect=True)
-    with pytest.raises(Killed):
-        world.destroy()
-    killer.revive()
-    assert not world.destroy().failed
-    assert not world.cloud.things
-    assert "resources" not in world.checkpoint
-
-
-def test_the_next_run_says_what_was_in_flight(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    killer = Killer(world, monkeypatch)
-    killer.at_request(1, took_effect=True)
-    world.program = lambda: Net("net", fixed="n")
-    with pytest.raises(Killed):
-        world.up(previewed=True)
-    killer.revive()
-    said = [(one.severity, one.message) for one in world.up().diagnostics]
-    taken = "net (fake:index:Net) was being created when the last run ended: it exists as net/n, and is adopted"
-    assert said == [("warning", taken)]
+        killer.revive()
+        verify(world.engine().export()["deployment"])
+    plan = world.up(previewed=True)
+    assert not plan.failed, problems(plan)
+    check_exact(world, expected)
+    created = world.cloud.verbs("create")
+    assert when != "line" or len(created) == len(set(created)), "something was made twice"
 
 
 @pytest.fixture

@@ -38,8 +38,7 @@ def test_what_cannot_be_deleted_alone_is_said_with_what_depends_on_it_and_what_t
     with pytest.raises(EngineError) as refused:
         world.destroy(targets=("**::net", "**::c"))
     assert str(refused.value) == (
-        f"{urn(world, 'net')} cannot be deleted alone: {urn(world, 'a')} depends on it and is no target; "
-        "target it too, or ask for --target-dependents"
+        f"{urn(world, 'net')} cannot be deleted alone: {urn(world, 'a')} depends on it and is no target; target it too"
     )
 
 
@@ -52,16 +51,6 @@ def test_all_targets_that_one_resource_needs_are_named(world: World) -> None:
     needed = f"{urn(world, 'first')}, {urn(world, 'second')} cannot be deleted alone"
     with pytest.raises(EngineError, match=re.escape(needed)):
         world.destroy(targets=("**::first", "**::second"))
-
-
-def test_dependents_of_a_target_go_however_far_they_are_from_it(world: World) -> None:
-    world.run(chain)
-    assert ops(world.destroy(targets=("**::net",), target_dependents=True)) == {
-        "b": "delete",
-        "a": "delete",
-        "net": "delete",
-    }
-    assert set(world.cloud.things) == {"vm/c"}
 
 
 def test_a_destroy_that_leaves_what_is_protected_leaves_what_that_needs(world: World) -> None:
@@ -122,17 +111,6 @@ def test_a_deletion_that_is_broken_off_ends_the_run_and_deletes_nothing_more(
     assert [one.name for one in plan.steps if one.changes] == ["b"]
     assert set(world.cloud.things) == {"vm/a", "vm/b", "vm/c", "net/n"}
     assert {"a", "b", "net"} <= set(world.state)
-
-
-def test_what_is_to_be_deleted_with_another_that_stays_is_deleted_by_itself(world: World) -> None:
-    def program(*, whole: bool = True) -> None:
-        net = Net("net", fixed="n")
-        if whole:
-            Vm("a", opts=ResourceOptions(deleted_with=net))
-
-    world.run(program)
-    world.run(lambda: program(whole=False))
-    assert world.cloud.verbs("delete") == ["delete vm/a"]
 
 
 def test_what_needs_a_resource_that_failed_is_not_deleted_however_far_it_is_from_it(world: World) -> None:

@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 
-import pulumi
 import pytest
 from pulumi import ResourceOptions
 
@@ -35,14 +34,6 @@ def test_others_go_on_and_dependents_are_skipped(world: World) -> None:
     assert "pending_operations" not in world.checkpoint
     world.cloud.failing.clear()
     assert ops(world.run(program)) == {"bad": "create", "hangs-on-bad": "create"}
-
-
-def test_deletes_go_through_after_a_failed_create(world: World) -> None:
-    world.run(lambda: (Vm("old"), Vm("stays")))
-    world.cloud.failing["create vm/new"] = "no more capacity"
-    world.program = lambda: (Vm("new"), Vm("stays"))
-    assert world.up(continue_on_error=True).failed
-    assert set(world.cloud.things) == {"vm/stays"}
 
 
 def test_without_continue_on_error_nothing_new_begins(world: World) -> None:
@@ -74,24 +65,6 @@ def test_what_may_need_a_failed_resource_is_not_deleted(world: World) -> None:
     world.program = edited
     assert world.up(continue_on_error=True).failed
     assert "vm/inner" in world.cloud.things
-
-
-def test_what_a_failed_delete_still_needs_stays(world: World) -> None:
-    def program() -> None:
-        net = Net("net", fixed="n")
-        Vm("a", net=net.link)
-        Vm("b")
-
-    world.run(program)
-    world.cloud.failing["delete vm/a"] = "busy"
-    plan = world.destroy(continue_on_error=True)
-    assert step(plan, "a").error == "busy"
-    assert step(plan, "net").status is Status.SKIPPED
-    assert set(world.cloud.things) == {"net/n", "vm/a"}
-    verify(world.checkpoint)
-    world.cloud.failing.clear()
-    assert not world.destroy().failed
-    assert not world.cloud.things
 
 
 def test_a_failed_create_after_its_delete_is_made_by_the_next_run(world: World) -> None:
@@ -174,21 +147,6 @@ def test_a_delete_of_what_is_gone_is_done(world: World, monkeypatch: pytest.Monk
     monkeypatch.setattr(FakeProvider, "delete", gone)
     world.run(lambda: None)
     assert "a" not in world.state
-
-
-def test_a_failed_resource_leaves_its_outputs_as_they_were(world: World) -> None:
-    def program(label: str):
-        def declare() -> None:
-            made = Vm("a", labels={"x": label})
-            pulumi.export("link", made.link)
-            pulumi.export("size", "known")
-
-        return declare
-
-    world.run(program("1"))
-    world.cloud.failing["update vm/a"] = "broken"
-    world.program = program("2")
-    assert world.up().outputs == {"link": "https://fake/vm/a", "size": "known"}
 
 
 def interrupt() -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pulumi
 import pytest
-from pulumi import Output, ResourceOptions
+from pulumi import Alias, CustomTimeouts, ResourceOptions
 
 from bench.tests.engine.fake import FakeProvider, Group, Net, Vm
 from bench.tests.engine.world import World, ops, problems, step, verify
 from infra.model.errors import EngineError
-from infra.model.plan import Op, Status, StepEnded, StepStarted
+from infra.model.plan import Op
 
 
 def fleet(*names: str, **props: object):
@@ -38,21 +39,6 @@ def test_outputs_of_what_is_not_made_are_unknown_in_a_preview(world: World) -> N
     plan = world.preview()
     assert (step(plan, "a").new_inputs or {})["net"] == "[unknown]"
     assert plan.outputs == {"link": "[unknown]"}
-
-
-def test_a_second_up_changes_nothing(world: World) -> None:
-    world.run(fleet("a", "b"))
-    before = world.cloud.verbs("create", "update", "delete")
-    assert not ops(world.run(fleet("a", "b")))
-    assert world.cloud.verbs("create", "update", "delete") == before
-    assert set(ops(world.preview(), same=True).values()) == {"same"}
-
-
-def test_a_resource_that_leaves_the_program_is_deleted_alone(world: World) -> None:
-    world.run(fleet("a", "b", "c"))
-    assert ops(world.run(fleet("a", "c"))) == {"b": "delete"}
-    assert sorted(id_ for id_ in world.cloud.things if id_.startswith("vm/")) == ["vm/a", "vm/c"]
-    verify(world.checkpoint)
 
 
 def test_a_changed_label_is_an_update_in_place_with_its_path(world: World) -> None:
@@ -198,19 +184,41 @@ def test_inputs_that_a_provider_refuses_are_said_with_their_path_and_nothing_is_
     assert not world.cloud.things
 
 
-def test_assets_are_refused_by_name(world: World) -> None:
-    world.program = lambda: Vm("a", script=pulumi.StringAsset("x"))
-    assert "an asset" in problems(world.up())[0]
+class Theirs(pulumi.CustomResource):
+    def __init__(self) -> None:
+        super().__init__("fake:index:Net", "a", {}, ResourceOptions(id="net/theirs"))
 
 
-def test_features_that_are_not_there_are_refused_and_not_ignored(world: World) -> None:
-    def program() -> None:
-        hook = pulumi.ResourceHook("hook", lambda args: None)
-        Vm("a", opts=ResourceOptions(hooks=pulumi.ResourceHookBinding(before_create=[hook])))
+def hooked() -> Vm:
+    hook = pulumi.ResourceHook("hook", lambda args: None)
+    return Vm("a", opts=ResourceOptions(hooks=pulumi.ResourceHookBinding(before_create=[hook])))
 
-    world.program = program
-    assert problems(world.up())
+
+@pytest.mark.parametrize(
+    ("asks", "said"),
+    [
+        (hooked, "hook"),
+        (Theirs, "the look-up of a fake:index:Net"),
+        (lambda: Vm("a", script=pulumi.StringAsset("x")), "an asset"),
+        (lambda: Vm("a", opts=ResourceOptions(aliases=[Alias(name="b")])), "aliases"),
+        (lambda: Vm("a", opts=ResourceOptions(aliases=["urn:pulumi:ci::tidepool::fake:index:Vm::b"])), "aliases"),
+        (lambda: Vm("a", opts=ResourceOptions(aliases=[Alias(parent=pulumi.ROOT_STACK_RESOURCE)])), "aliases"),
+        (lambda: Vm("a", opts=ResourceOptions(import_="vm/a")), "an import"),
+        (lambda: Vm("a", opts=ResourceOptions(replacement_trigger="x")), "a replacement trigger"),
+        (lambda: Vm("a", opts=ResourceOptions(custom_timeouts=CustomTimeouts(delete="1m"))), "timeouts of updates"),
+        (lambda: Vm("a", opts=ResourceOptions(custom_timeouts=CustomTimeouts(create="soon"))), "custom timeout 'soon'"),
+        (lambda: pulumi.runtime.invoke("fake:index:echo", {"say": "hello"}), "does not support Invoke"),
+    ],
+)
+def test_what_the_engine_does_not_do_is_refused_by_name(world: World, asks: Callable[[], object], said: str) -> None:
+    world.program = asks
+    assert said in problems(world.up())[0]
     assert not world.cloud.things
+
+
+def test_an_alias_of_the_type_alone_is_the_sdks_own(world: World) -> None:
+    world.run(lambda: Vm("a", opts=ResourceOptions(aliases=[Alias(type_="fake:index:Machine")])))
+    assert "aliases" not in world.state["a"]
 
 
 def test_a_run_error_is_shown_as_it_is_and_nothing_is_deleted(world: World) -> None:
@@ -297,57 +305,6 @@ def test_an_explicit_provider_is_used_with_its_own_settings(world: World, noted:
     assert world.state["mine"]["inputs"] == {"project": "other", **noted}
 
 
-def test_an_invoke_goes_through_the_provider(world: World) -> None:
-    def program() -> None:
-        said = pulumi.runtime.invoke("fake:index:echo", {"say": "hello"}).value["said"]
-        pulumi.export("said", said)
-
-    assert world.run(program).outputs == {"said": "hello"}
-
-
-def test_an_unknown_function_is_refused_by_name(world: World) -> None:
-    world.program = lambda: pulumi.runtime.invoke("fake:index:nothing", {})
-    assert "fake:index:nothing" in problems(world.up())[0]
-
-
-def test_a_lookup_reads_and_does_not_manage(world: World) -> None:
-    world.cloud.things["net/theirs"] = {"name": "theirs"}
-
-    class Theirs(pulumi.CustomResource):
-        link: Output[str]
-
-        def __init__(self) -> None:
-            super().__init__("fake:index:Net", "theirs", {"link": None}, ResourceOptions(id="net/theirs"))
-
-    def program() -> None:
-        Vm("a", net=Theirs().link)
-
-    plan = world.run(program)
-    assert step(plan, "theirs").op is Op.READ
-    assert world.state["theirs"]["external"]
-    assert world.cloud.things["vm/a"]["net"] == "https://fake/net/theirs"
-    assert set(ops(world.preview(), same=True).values()) == {"same"}
-    world.run(lambda: None)
-    assert "net/theirs" in world.cloud.things
-
-
-def test_a_lookup_of_nothing_fails_with_its_id(world: World) -> None:
-    class Theirs(pulumi.CustomResource):
-        def __init__(self) -> None:
-            super().__init__("fake:index:Net", "theirs", {}, ResourceOptions(id="net/theirs"))
-
-    world.program = Theirs
-    assert "net/theirs" in problems(world.preview())[0]
-
-
-def test_steps_are_told_as_they_begin_and_end(world: World) -> None:
-    world.run(fleet("a"))
-    told = [(type(event), event.step.name) for event in world.events if isinstance(event, StepStarted | StepEnded)]
-    assert told.index((StepStarted, "a")) < told.index((StepEnded, "a"))
-    ended = [event.step for event in world.events if isinstance(event, StepEnded)]
-    assert all(one.status is Status.DONE and one.seconds is not None for one in ended)
-
-
 def test_what_is_gone_is_made_again_only_after_a_refresh(world: World) -> None:
     world.run(fleet("a"))
     del world.cloud.things["vm/a"]
@@ -365,28 +322,6 @@ def test_a_refresh_takes_over_what_the_cloud_says(world: World) -> None:
     change = step(plan, "a").diff["labels"]
     assert (change.before, change.after) == ({"x": "1"}, {"x": "2"})
     assert ops(world.run(fleet("a", labels={"x": "1"}))) == {"a": "update"}
-
-
-def test_destroy_takes_everything_in_reverse_order(world: World) -> None:
-    world.run(fleet("a"))
-    plan = world.destroy()
-    assert not plan.failed
-    assert not world.cloud.things
-    assert world.cloud.verbs("delete")[0] == "delete vm/a"
-    assert "resources" not in world.checkpoint
-
-
-def test_an_import_takes_over_what_is_there_and_changes_nothing(world: World) -> None:
-    world.cloud.things["vm/a"] = {"name": "a", "size": "big"}
-    world.run(lambda: Vm("a", size="big", opts=ResourceOptions(import_="vm/a")))
-    assert not world.cloud.verbs("create", "update")
-    assert world.state["a"]["id"] == "vm/a"
-
-
-def test_an_import_that_differs_is_refused_with_the_paths(world: World) -> None:
-    world.cloud.things["vm/a"] = {"name": "a", "size": "big"}
-    world.program = lambda: Vm("a", size="small", opts=ResourceOptions(import_="vm/a"))
-    assert "differ in size" in problems(world.up())[0]
 
 
 def test_an_unknown_target_fails_and_names_it(world: World) -> None:

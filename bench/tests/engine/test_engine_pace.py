@@ -1,13 +1,9 @@
-"""Registrations take turns: few are under way at once, and none waits for ever. None looks for its line of source."""
+"""Registrations take turns: few are under way at once, and none waits for ever."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-import pytest
-
-from bench.engine.monitor import Monitor
 from bench.engine.program import PORTION, TURNS, RegistrationPace
 from bench.tests.engine.fake import Vm
 from bench.tests.engine.world import World
@@ -61,15 +57,3 @@ def test_resources_that_wait_for_later_ones_all_come_to_be(world: World) -> None
 
     world.run(program)
     assert len(world.cloud.things) == 4 * PORTION + 1
-
-
-def test_no_registration_looks_for_its_line_of_source(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    register, frames = Monitor.RegisterResource, []
-
-    def seen(self: Monitor, request: Any) -> Any:
-        frames.append((len(request.stackTrace.frames), request.sourcePosition.uri))
-        return register(self, request)
-
-    monkeypatch.setattr(Monitor, "RegisterResource", seen)
-    world.run(lambda: Vm("first"))
-    assert set(frames) == {(0, "")}

@@ -68,27 +68,12 @@ def test_each_update_leaves_a_history_entry_and_a_backup(world: World) -> None:
     assert (world.root / ".pulumi/stacks/tidepool/ci.json.bak").exists()
 
 
-def test_an_old_copy_does_not_change_with_the_checkpoint(world: World) -> None:
-    world.run(two)
-    backup = next((world.root / ".pulumi/backups/tidepool/ci").iterdir())
-    before = backup.read_bytes()
-    world.run(lambda: None)
-    assert backup.read_bytes() == before
-
-
 def test_secrets_that_the_official_cli_made_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Made by the official CLI 3.260 with the passphrase abc."""
     monkeypatch.setattr(secrets, "ROUNDS", runpy.run_path(secrets.__file__)["ROUNDS"])  # as everywhere but in tests
     vault = Vault(lambda: "abc", "v1:t7XRPEjQL7o=:v1:ic7b03z5nxd08oRN:Vv9+QrZ9S/nQyjPW3dXSqTl1jWov8g==")
     sealed = Secret.sealed("v1:g4hg17TPt6u93Upk:COzE+71XOrKbn/GTBhISMeUHHGEtabINGA==", vault)
     assert sealed.value == {"p": "w"}
-
-
-def test_no_passphrase_is_asked_for_where_there_is_no_secret(world: World) -> None:
-    world.run(lambda: pulumi.export("x", 1))
-    world.passphrase = "another"
-    assert not world.preview().failed
-    assert world.engine().outputs() == {"x": 1}
 
 
 def test_a_state_whose_secrets_are_kept_elsewhere_is_refused_by_name(world: World) -> None:
@@ -206,21 +191,6 @@ def test_a_checkpoint_says_the_feature_that_its_resources_need_as_the_official_o
     assert form() == {"version": 3}
 
 
-def test_a_checkpoint_that_needs_an_unknown_feature_is_refused_by_its_name(world: World) -> None:
-    world.run(replaced_together)
-    text = world.files.checkpoint.read_text().replace('["replaceWith"]', '["replaceWith","views"]', 1)
-    world.files.checkpoint.write_text(text)
-    with pytest.raises(RefusedError, match="needs views: the embedded engine knows only replaceWith"):
-        world.preview()
-
-
-def test_a_file_that_is_no_checkpoint_names_the_one_to_put_in_its_place(world: World) -> None:
-    world.run(two)
-    world.files.checkpoint.write_text("{")
-    with pytest.raises(EngineError, match=r"ci\.json\.bak"):
-        world.preview()
-
-
 def test_fields_that_the_engine_does_not_use_are_kept(world: World) -> None:
     world.run(two)
     document = json.loads(world.files.checkpoint.read_text())
@@ -239,15 +209,6 @@ def test_the_checksum_that_the_cli_keeps_beside_a_file_does_not_outlive_it(world
     attributes.write_text("{}")
     world.run(two)
     assert not attributes.exists()
-
-
-def test_an_export_can_be_imported(world: World) -> None:
-    world.run(two)
-    exported = world.engine().export()
-    assert exported["version"] == 3
-    assert [one["urn"] for one in exported["deployment"]["resources"]] == [
-        one["urn"] for one in world.checkpoint["resources"]
-    ]
 
 
 # Stack references
@@ -279,13 +240,6 @@ def test_a_stack_reference_that_is_no_longer_needed_is_forgotten_without_a_step(
     assert not ops(world.preview("nightly"))
     assert not ops(world.up("nightly"))
     assert [one["type"] for one in world.engine("nightly").export()["deployment"]["resources"]] == [urns.STACK_TYPE]
-
-
-def test_destroy_forgets_a_stack_reference_without_a_step(world: World) -> None:
-    world.run(two)
-    world.run(reference("ci"), stack="nightly")
-    assert ops(world.engine("nightly").destroy()) == {"tidepool-nightly": "delete"}
-    assert not world.engine("nightly").export()["deployment"].get("resources")
 
 
 def test_a_reference_to_an_unknown_stack_says_to_bring_it_up(world: World) -> None:
@@ -341,13 +295,6 @@ def test_a_dead_lock_of_this_host_is_said_and_taken_over(world: World) -> None:
     assert not list(world.files.locks.glob("*.json"))
 
 
-def test_a_pid_that_was_given_to_a_later_process_is_dead(world: World) -> None:
-    path = lock_of(world, os.getppid())
-    path.write_text(path.read_text().replace("2099", "1999"))
-    world.program = two
-    assert not world.up().failed
-
-
 def test_an_account_without_a_name_can_hold_a_lock(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def nameless(uid: int) -> None:
         raise KeyError(f"getpwuid(): uid not found: {uid}")
@@ -359,18 +306,7 @@ def test_an_account_without_a_name_can_hold_a_lock(world: World, monkeypatch: py
     assert not world.up().failed
 
 
-def test_a_preview_needs_no_lock(world: World) -> None:
-    world.run(two)
-    lock_of(world, os.getppid())
-    assert not world.preview().failed
-
-
 # Journals
-
-
-def test_a_run_leaves_no_journal_behind(world: World) -> None:
-    world.run(two)
-    assert not list(world.files.journals.iterdir())
 
 
 def leave_journal(world: World, base: str) -> Path:

@@ -9,12 +9,12 @@ import pytest
 import urllib3
 
 from bench.cloud.testing import TestCloud
-from bench.engine.provider import UNKNOWN, ProviderError
+from bench.engine.provider import UNKNOWN
 from bench.providers.google import GoogleProvider
 
 TOKEN = "gcp:storage/bucketObject:BucketObject"
 NAME = "fleet/manifest v1.json"
-INPUTS = {"bucket": "fleet-records", "name": NAME, "content": "one\n"}
+INPUTS = {"bucket": "fleet-records", "name": NAME, "content": "one\n", "contentType": "text/plain"}
 
 
 @pytest.fixture
@@ -89,26 +89,3 @@ def test_a_preview_of_new_content_does_not_know_its_hashes(
     assert not {"md5hash", "crc32c", "generation"} & foreseen.keys()
     assert foreseen["selfLink"] == made.outputs["selfLink"]
     assert provider.preview_outputs(TOKEN, inputs, made.outputs)["md5hash"] == made.outputs["md5hash"]
-
-
-@pytest.mark.usefixtures("bucket")
-def test_a_hash_of_the_program_switches_the_own_comparison_off(
-    cloud: TestCloud, provider: GoogleProvider, virtual: Any
-) -> None:
-    inputs = checked(provider, sourceMd5hash="1")
-    made = provider.create(TOKEN, inputs, None, virtual)
-    outputs = {**made.outputs, "detectMd5hash": "drifted"}
-    assert provider.diff(TOKEN, made.id, inputs, outputs, inputs).detailed == {}
-    other = checked(provider, sourceMd5hash="2")
-    assert provider.diff(TOKEN, made.id, inputs, outputs, other).detailed.keys() == {"sourceMd5hash"}
-
-
-def test_an_object_is_not_imported(provider: GoogleProvider) -> None:
-    with pytest.raises(ProviderError, match="cannot be imported"):
-        provider.read(TOKEN, "fleet-records-x", {})
-
-
-@pytest.mark.usefixtures("bucket")
-def test_an_empty_object_is_not_made(provider: GoogleProvider, virtual: Any) -> None:
-    with pytest.raises(ProviderError, match="content is empty"):
-        provider.create(TOKEN, checked(provider, content=""), None, virtual)

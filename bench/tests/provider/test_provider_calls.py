@@ -60,52 +60,6 @@ def test_labels_and_metadata_change_in_place(vm: Any, provider: Any, virtual: An
     assert outputs["labels"] == {"pool": "b"}
 
 
-def test_labels_of_the_providers_settings_reach_vms_that_exist(
-    vm: Any, provider: Any, virtual: Any, cloud: Any
-) -> None:
-    inputs, outputs = vm
-    other = provider.configured({"defaultLabels": {"team": "infra"}})
-    assert set(other.diff(VM, NODE, inputs, outputs, inputs).detailed) == {"pulumiLabels.team"}
-    outputs = other.update(VM, NODE, inputs, outputs, inputs, None, virtual)
-    assert cloud.control.nodes()[0]["labels"]["team"] == "infra"
-    assert outputs["labels"] == {"pool": "tpu-ci"}
-    assert other.diff(VM, NODE, inputs, outputs, inputs).detailed == {}
-    provider.update(VM, NODE, inputs, outputs, inputs, None, virtual)
-    assert "team" not in cloud.control.nodes()[0]["labels"]
-
-
-def test_an_import_writes_one_of_two_ways_to_say_an_accelerator(vm: Any, provider: Any) -> None:
-    read = provider.read(VM, NODE, {})
-    assert read.outputs["acceleratorType"] == "v5litepod-4"
-    assert read.inputs["acceleratorConfig"]["topology"] == "2x2"
-    assert "acceleratorType" not in read.inputs
-    assert read.inputs["labels"] == {"pool": "tpu-ci"}
-
-
-def test_functions_answer_from_the_api_and_the_settings(provider: Any) -> None:
-    found = provider.invoke("gcp:organizations/getProject:getProject", {})
-    assert found["projectId"] == PROJECT
-    assert found["number"].isdigit()
-    here = provider.configured({"region": "us-west4"}).invoke("gcp:organizations/getClientConfig:getClientConfig", {})
-    assert (here["project"], here["region"], here["accessToken"]) == (PROJECT, "us-west4", "")
-
-
-def test_a_client_side_change_makes_no_call_but_the_read(vm: Any, provider: Any, virtual: Any, cloud: Any) -> None:
-    inputs, outputs = vm
-    wanted = checked(provider, deletionPolicy="ABANDON")
-    after = int(cloud.control.log(limit=1)[-1]["number"])
-    outputs = provider.update(VM, NODE, inputs, outputs, wanted, None, virtual)
-    assert [entry["verb"] for entry in cloud.control.log(after=after)] == ["GET"]
-    assert outputs["deletionPolicy"] == "ABANDON"
-    provider.delete(VM, NODE, outputs, None, virtual)
-    assert len(cloud.control.nodes()) == 1
-
-
-def test_a_prevented_delete_says_how_to_go_on(vm: Any, provider: Any, virtual: Any) -> None:
-    with pytest.raises(ProviderError, match='without setting deletionPolicy="DELETE"'):
-        provider.delete(VM, NODE, {**vm[1], "deletionPolicy": "PREVENT"}, None, virtual)
-
-
 def test_a_protected_secret_is_not_deleted(provider: Any, virtual: Any) -> None:
     secret = "gcp:secretmanager/secret:Secret"
     inputs = {"secretId": "token", "replication": {"auto": {}}, "deletionProtection": True}
@@ -113,14 +67,6 @@ def test_a_protected_secret_is_not_deleted(provider: Any, virtual: Any) -> None:
     with pytest.raises(ProviderError, match="without setting deletionProtection=false"):
         provider.delete(secret, made.id, made.outputs, None, virtual)
     assert provider.read(secret, made.id, inputs) is not None
-
-
-def test_a_vm_shows_where_it_is_reached(provider: Any, virtual: Any) -> None:
-    network = {"network": f"projects/{PROJECT}/global/networks/default", "enableExternalIps": True}
-    outputs = provider.create(VM, checked(provider, networkConfig=network), None, virtual).outputs
-    (endpoint,) = outputs["networkEndpoints"]
-    assert endpoint["ipAddress"]
-    assert endpoint["accessConfigs"][0]["externalIp"]
 
 
 def test_a_stockout_in_the_operation_is_told_in_googles_words(provider: Any, virtual: Any, cloud: Any) -> None:
@@ -131,13 +77,6 @@ def test_a_stockout_in_the_operation_is_told_in_googles_words(provider: Any, vir
         "Error waiting to create Vm: Error waiting for Creating Vm: Error code 8, message: There is no more capacity in"
     )
     assert provider.read(VM, NODE, checked(provider)) is None
-
-
-def test_a_used_up_quota_is_told_at_once(provider: Any, virtual: Any, cloud: Any) -> None:
-    cloud.control.limit(project=PROJECT, zone=ZONE, generation="v5e", chips=0, capacity="preemptible")
-    with pytest.raises(ProviderError, match="Error creating Vm: googleapi: Error 429: Quota limit"):
-        provider.create(VM, checked(provider), 60.0, virtual)
-    assert virtual.seconds == 0.0
 
 
 @pytest.mark.parametrize("code", [429, 500, 502, 503])

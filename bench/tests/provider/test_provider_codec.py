@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,37 +15,25 @@ from bench.providers.google.fields import Field, Shape
 from bench.providers.google.tables import TYPES
 
 _WORD = st.text(alphabet="abc-", min_size=1, max_size=5)
+_PLAIN: Final[Mapping[Shape, st.SearchStrategy[Any]]] = {
+    Shape.TEXT: _WORD,
+    Shape.WHOLE: st.integers(0, 2**40),
+    Shape.REAL: st.floats(0, 1),
+    Shape.FLAG: st.booleans(),
+    Shape.REALS: st.lists(st.floats(0, 1), max_size=3),
+    Shape.TEXTS: st.lists(_WORD, max_size=3),
+    Shape.TABLE: st.dictionaries(_WORD, _WORD, max_size=3),
+}
 
 
 def values(field: Field) -> st.SearchStrategy[Any]:
-    if field.choices:
-        return st.sampled_from(field.choices)
-    match field.kind:
-        case Shape.WHOLE:
-            return st.integers(0, 2**40)
-        case Shape.REAL:
-            return st.floats(0, 1)
-        case Shape.FLAG:
-            return st.booleans()
-        case Shape.REALS:
-            return st.lists(st.floats(0, 1), max_size=3)
-        case Shape.TEXTS:
-            return st.lists(_WORD, max_size=3)
-        case Shape.TABLE:
-            return st.dictionaries(_WORD, _WORD, max_size=3)
-        case Shape.BLOCK:
-            return st.deferred(lambda: said(field.inner)).filter(lambda block: says_something(field, block))
-        case Shape.BLOCKS if field.keyed:
-            return st.lists(said(field.inner), max_size=3, unique_by=lambda item: item[field.keyed])
-        case Shape.BLOCKS:
-            return st.lists(said(field.inner).filter(lambda block: says_something(field, block)), max_size=3)
-        case _:
-            return _WORD
-
-
-def says_something(field: Field, value: dict[str, Any]) -> bool:
-    """Whether a block reaches the wire at all."""
-    return encode({"it": Field(kind=Shape.BLOCK, inner=field.inner)}, {"it": value}) != {}
+    if field.kind in _PLAIN:
+        return _PLAIN[field.kind]
+    reaching = Field(kind=Shape.BLOCK, inner=field.inner)
+    block = st.deferred(lambda: said(field.inner)).filter(lambda each: encode({"it": reaching}, {"it": each}) != {})
+    if field.kind is Shape.BLOCK:
+        return block
+    return st.lists(block, max_size=3, unique_by=(lambda item: item[field.keyed]) if field.keyed else None)
 
 
 def said(fields: Mapping[str, Field]) -> st.SearchStrategy[dict[str, Any]]:

@@ -66,15 +66,11 @@ ROWS: Final = (
         settled=False,
         core=True,
     ),
-    _edit("one more", SMALL),
-    _edit("one fewer", SMALL),
     *(
         _edit(name, CLUSTER)
         for name in (
             "one slice more",
             "one slice fewer",
-            "one slice more of one host",
-            "one slice more that always stands",
             "another kind of capacity",
         )
     ),
@@ -91,7 +87,6 @@ ROWS: Final = (
     ),
     _edit("another label", "ci"),
     _edit("a zone goes", "ci"),
-    _edit("a pool goes", "ci"),
     Row(
         name="what is protected goes",
         stacks=COMMITTED,
@@ -110,7 +105,6 @@ ROWS: Final = (
         stacks=(SMALL,),
         acts=(*_STOCKOUT, acts.heals_by_the_other),
     ),
-    Row(name="a VM is preempted", stacks=(SMALL,), acts=(acts.preempted, acts.preview, acts.refresh)),
     Row(
         name="a VM is deleted by hand",
         stacks=WITH_VMS,
@@ -120,9 +114,7 @@ ROWS: Final = (
     _killed("in a create", "one more", kills.creating, other=True),
     _killed("in a replacement, while the old VM goes", "one of another accelerator", kills.deleting),
     _killed("in a replacement, while the new VM comes", "one of another accelerator", kills.replacing),
-    _killed("in a replacement, while the new VM comes", "one of another accelerator", kills.replacing, other=True),
     _killed("in a delete", "one fewer", kills.deleting),
-    _killed("in a delete", "one fewer", kills.deleting, other=True),
     Row(
         name="a step fails",
         stacks=WITH_VMS,

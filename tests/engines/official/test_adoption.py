@@ -76,13 +76,6 @@ def test_a_killed_run_leaves_creates_whose_ids_follow_from_their_inputs() -> Non
     assert {each.provider for each in found} == {PROVIDER}
 
 
-def test_what_the_state_has_meanwhile_is_no_longer_in_flight() -> None:
-    state = killed()["deployment"]
-    state["resources"].append(state["pending_operations"][0]["resource"])
-    assert len(creates(state)) == 3
-    assert adoption.unsettled("ci", state, ()).in_flight
-
-
 def test_updates_and_deletes_in_flight_are_read_again() -> None:
     state = killed()["deployment"]
     resources = [operation["resource"] for operation in state["pending_operations"]]
@@ -100,11 +93,6 @@ def test_half_a_replacement_whose_new_vm_stands_is_read_again_and_not_created() 
     assert (found.creates, found.again) == ((), {VM_URN + "tpu-ci-us-west4-a-0"})
     rested = adoption.at_rest({"version": 3, "deployment": state}, found.again)["deployment"]["resources"]
     assert ["pendingReplacement" in resource for resource in rested] == [False, True]
-
-
-def test_a_vm_counts_as_in_the_state_once_it_is_whole_there() -> None:
-    resources = [vm_state(0), vm_state(1, pendingReplacement=True), vm_state(1, delete=True)]
-    assert adoption.recorded({"resources": resources}).vms == {standing(0).id}
 
 
 def test_a_vm_that_stands_is_imported_below_its_pool() -> None:
@@ -158,14 +146,6 @@ def test_the_import_file_puts_each_resource_below_its_parent_and_under_its_provi
         assert names[entry["parent"]] == POOL
         assert names[entry["provider"]] == PROVIDER
         assert entry["id"].endswith(entry["name"])
-
-
-def test_a_resource_below_the_stack_itself_names_no_parent() -> None:
-    state = killed()["deployment"]
-    resource = state["pending_operations"][0]["resource"]
-    resource["parent"] = "urn:pulumi:ci::tidepool::pulumi:pulumi:Stack::tidepool-ci"
-    content = adoption.import_file(creates(state)[:1], {PROVIDER})
-    assert "parent" not in content["resources"][0]
 
 
 def test_the_cli_says_which_ones_the_cloud_lacks() -> None:

@@ -13,7 +13,7 @@ from bench.cloud.testing import TestCloud
 from infra.engines.official import OfficialEngine
 from infra.engines.protocol import CloudName, EngineRequest
 from infra.model.errors import ConfigError, EngineError
-from infra.model.plan import Diagnostic, Event, Op, Status, Step, StepEnded
+from infra.model.plan import Diagnostic, Event, Op, Status, Step
 from tests.engines.official.replay import Answer, Reply, ScriptedCli, document, says, text
 from tests.synthetic_lab import lend
 
@@ -52,14 +52,6 @@ def engine(request_: EngineRequest, cli: ScriptedCli) -> OfficialEngine:
     return OfficialEngine(request_, runner=cli, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
 
 
-def test_a_preview_is_a_plan_of_the_events(request_: EngineRequest) -> None:
-    cli = ScriptedCli(script(preview=says(Answer(events="preview-change"))))
-    plan = engine(request_, cli).preview()
-    assert (plan.stack, plan.engine, plan.cloud) == ("ci", "pulumi", "local")
-    assert plan.summary == {"create": 1, "update": 2, "replace": 0, "delete": 0, "same": 4, "adopt": 0, "retain": 0}
-    assert not plan.failed
-
-
 def test_a_preview_of_a_stack_without_state_makes_none(request_: EngineRequest) -> None:
     answers = [says(NO_STACK), says(Answer(events="preview-create"))]
     cli = ScriptedCli({**script(), "preview": answers})
@@ -94,15 +86,6 @@ def test_registries_of_a_stack_that_is_not_deployed_name_the_command_that_deploy
         engine(replace(request_, stack="nightly"), cli).preview()
 
 
-def test_the_first_up_makes_the_stack(request_: EngineRequest) -> None:
-    cli = ScriptedCli(script(stack_export=says(NO_STACK), up=says(Answer(events="up-create"))))
-    run = engine(request_, cli).up()
-    assert not run.failed
-    assert len(cli.asked("stack init")) == 1
-    assert run.summary["create"] == 6
-    assert run.outputs == {"pools": {"tpu-ci": 2}, "key": "[secret]"}
-
-
 def test_options_of_the_request_reach_the_cli(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(up=says(Answer(events="up-create"))))
     chosen = EngineRequest(
@@ -130,19 +113,6 @@ def test_what_a_request_excludes_reaches_the_cli_but_for_a_destroy(request_: Eng
         assert [" --exclude urn:a" in each for each in cli.asked(operation)] == [operation != "destroy"]
 
 
-def test_a_cautious_request_stops_at_the_first_failure(request_: EngineRequest) -> None:
-    cli = ScriptedCli(script(up=says(Answer(events="up-create"))))
-    engine(request_, cli).up()
-    assert "--continue-on-error" not in cli.asked("up")[0]
-
-
-def test_a_failed_resource_is_a_failed_run_and_no_exception(request_: EngineRequest) -> None:
-    cli = ScriptedCli(script(up=says(FAILED)))
-    run = engine(request_, cli).up()
-    assert run.failed
-    assert [step.name for step in run.steps if step.status is Status.FAILED] == ["tpu-ci-us-west4-a-2"]
-
-
 def test_what_a_failure_kept_from_beginning_is_skipped(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(preview=says(Answer(events="preview-change")), up=says(FAILED)))
     driver = engine(request_, cli)
@@ -150,13 +120,6 @@ def test_what_a_failure_kept_from_beginning_is_skipped(request_: EngineRequest) 
     late = Step(op=Op.CREATE, urn="urn:pulumi:ci::tidepool::a:b:C::late", type="a:b:C", name="late")
     run = driver.up(planned=type(planned)(stack="ci", engine="pulumi", cloud="local", steps=(*planned.steps, late)))
     assert [step.name for step in run.steps if step.status is Status.SKIPPED] == ["late"]
-
-
-def test_the_listener_hears_every_step_end_before_the_run_returns(request_: EngineRequest) -> None:
-    heard: list[Event] = []
-    cli = ScriptedCli(script(up=says(Answer(events="up-replace"))))
-    run = engine(request_, cli).up(heard.append)
-    assert {event.step.urn for event in heard if isinstance(event, StepEnded)} == {step.urn for step in run.steps}
 
 
 def test_a_listener_that_fails_ends_the_operation_with_its_own_error(request_: EngineRequest) -> None:
@@ -176,12 +139,6 @@ def test_a_cli_that_is_killed_is_a_failed_run_of_what_it_had_begun(request_: Eng
     assert any("SIGKILL" in said.message for said in run.diagnostics)
 
 
-def test_a_cli_that_cannot_start_is_told_in_its_own_words(request_: EngineRequest) -> None:
-    cli = ScriptedCli(script(up=says(Answer(stderr="error: incorrect passphrase", code=255))))
-    with pytest.raises(EngineError, match="incorrect passphrase"):
-        engine(request_, cli).up()
-
-
 def test_a_backend_that_does_not_answer_is_told_before_anything_is_done(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(stack_export=says(Answer(stderr="error: could not list bucket: 403", code=255))))
     with pytest.raises(EngineError, match="could not list bucket"):
@@ -196,13 +153,6 @@ def test_a_living_lock_stops_an_up_and_says_whose_it_is(request_: EngineRequest)
     assert cli.asked("cancel") == []
 
 
-def test_a_program_at_fault_is_an_error_in_the_plan(request_: EngineRequest) -> None:
-    cli = ScriptedCli(script(preview=says(Answer(events="preview-boom", code=255))))
-    plan = engine(request_, cli).preview()
-    assert plan.failed
-    assert any(said.message.endswith("ValueError: boom") for said in plan.diagnostics)
-
-
 def test_a_stack_file_at_fault_never_reaches_the_cli(request_: EngineRequest) -> None:
     path = request_.root / "stacks" / "Pulumi.ci.yaml"
     path.write_text(path.read_text().replace("us-west4-a: 2", "us-west4-a: -2"))
@@ -210,11 +160,6 @@ def test_a_stack_file_at_fault_never_reaches_the_cli(request_: EngineRequest) ->
     with pytest.raises(ConfigError):
         engine(request_, cli).up()
     assert cli.calls == []
-
-
-def test_a_refresh_tells_what_is_gone(request_: EngineRequest) -> None:
-    cli = ScriptedCli(script(refresh=says(Answer(events="refresh-gone"))))
-    assert engine(request_, cli).refresh().summary["delete"] == 1
 
 
 @pytest.mark.parametrize("operation", ["refresh", "destroy"])
@@ -254,12 +199,6 @@ def test_targets_that_are_not_protected_may_go(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(stack_export=protected("runners"), destroy=says(Answer(events="destroy-protected"))))
     engine(replace(request_, targets=("urn:pulumi:ci::tidepool::a:b:C::vm",)), cli).destroy()
     assert len(cli.asked("destroy")) == 1
-
-
-def test_outputs_are_asked_without_secrets(request_: EngineRequest) -> None:
-    cli = ScriptedCli(script())
-    assert engine(request_, cli).outputs() == {"pools": {"tpu-ci": 2}, "key": "[secret]"}
-    assert cli.calls == ["stack output --json --stack ci"]
 
 
 def test_no_operation_asks_for_secrets_in_clear(request_: EngineRequest) -> None:

@@ -78,13 +78,6 @@ def settled(state: State) -> list[str]:
     return [each.message for each in said]
 
 
-def test_a_state_with_nothing_in_flight_is_only_looked_at() -> None:
-    state = State()
-    del state.exported["deployment"]["pending_operations"]
-    assert settled(state) == []
-    assert len(state.cli.calls) == 1
-
-
 def test_what_the_cloud_has_is_adopted_and_what_it_lacks_is_forgotten() -> None:
     state = State(lacking=("tpu-ci-us-west4-a-4",))
     said = settled(state)
@@ -104,14 +97,6 @@ def test_any_number_of_missing_ones_is_found(count: int) -> None:
     assert not set(lacking) & set(state.names)
     assert len([name for name in state.names if name.startswith("tpu-ci-us")]) == 5 - count
     assert state.in_flight == []
-
-
-def test_adopted_resources_are_not_protected_and_no_code_is_written() -> None:
-    state = State()
-    settled(state)
-    (command,) = state.cli.asked("import")
-    assert "--protect=false" in command
-    assert "--generate-code=false" in command
 
 
 def test_the_state_is_exported_without_secrets_in_clear() -> None:
@@ -147,20 +132,6 @@ def test_a_lock_of_another_host_is_never_broken() -> None:
         settled(state)
     assert state.cli.asked("cancel") == []
     assert len(state.in_flight) == 4
-
-
-def test_one_living_lock_among_dead_ones_is_enough_to_stop() -> None:
-    state = State(lock=dead_lock() + text("locked.stderr.txt"))
-    with pytest.raises(EngineError, match="workstation"):
-        settled(state)
-    assert state.cli.asked("cancel") == []
-
-
-def test_a_lock_that_names_nobody_is_never_broken() -> None:
-    state = State(lock="error: the stack is currently locked by 1 lock(s).")
-    with pytest.raises(EngineError, match="pulumi cancel"):
-        settled(state)
-    assert state.cli.asked("cancel") == []
 
 
 def test_a_lock_that_comes_back_is_not_fought() -> None:

@@ -15,8 +15,6 @@ from bench.providers.google.tables import TYPES
 from infra.engines.official.workspace import (
     ENDPOINTS,
     StateLocation,
-    Workspace,
-    endpoint_settings,
     place_of,
     project_copy,
     scratch,
@@ -73,19 +71,6 @@ def test_the_cli_may_write_into_the_copy_and_the_checkout_stays_as_it_was(checko
     assert list((checkout / ".tidepool" / "work").iterdir()) == []
 
 
-def test_the_copy_goes_when_the_work_in_it_fails(checkout: Path) -> None:
-    with pytest.raises(RuntimeError), project_copy(request(checkout), salt=None):
-        raise RuntimeError
-    assert list((checkout / ".tidepool" / "work").iterdir()) == []
-
-
-def test_the_copy_runs_the_same_program(checkout: Path) -> None:
-    with project_copy(request(checkout), salt=None) as folder:
-        assert (folder / "infra").resolve() == checkout / "infra"
-        assert not (folder / ".git").exists()
-        assert not (folder / ".tidepool").exists()
-
-
 def test_the_copy_keeps_every_declared_value_and_points_the_provider_at_the_local_cloud(checkout: Path) -> None:
     with project_copy(request(checkout), salt=None) as folder:
         settings = yaml.safe_load((folder / "stacks" / "Pulumi.ci.yaml").read_text())
@@ -100,18 +85,6 @@ def test_the_copy_is_not_encrypted_with_the_committed_key_but_with_the_states(ch
     assert settings["encryptionsalt"] == "v1:abc"
     assert "secretsprovider" not in settings
     assert "encryptedkey" not in settings
-
-
-@pytest.mark.parametrize("url", [URL, f"{URL}/"])
-def test_every_endpoint_is_below_the_local_cloud_with_a_version_last(url: str) -> None:
-    settings = endpoint_settings(url)
-    for key, base in ENDPOINTS.items():
-        assert settings[f"gcp:{key}"] == f"{URL}/{base}"
-        if key == "monitoringCustomEndpoint":
-            assert base == "", "its clients add v1 and v3 themselves"
-            continue
-        assert base.endswith("/")
-        assert base.rstrip("/").rsplit("/", 1)[-1][0] in "vb"
 
 
 def test_every_service_that_is_declared_has_an_endpoint() -> None:
@@ -169,12 +142,6 @@ def test_a_passing_preview_has_a_passing_backend(checkout: Path) -> None:
     assert not backend.exists()
 
 
-def test_a_stack_is_made_without_becoming_the_users_selected_one() -> None:
-    cli = ScriptedCli({"stack init": [says(Answer())]})
-    Workspace(work_dir="/nowhere", pulumi_command=cli, secrets_provider="gcpkms://k").create_stack("ci")
-    assert cli.calls == ["stack init ci --no-select --secrets-provider gcpkms://k"]
-
-
 def test_the_users_backend_wins_for_the_local_cloud(checkout: Path) -> None:
     assert place_of(request(checkout), {"PULUMI_BACKEND_URL": "file:///state"}).backend == "file:///state"
 
@@ -209,12 +176,6 @@ def test_an_attribute_file_that_a_kill_left_empty_is_removed(tmp_path: Path) -> 
     assert [each.message for each in said] == ["removed ci.json.attrs, an empty file that a killed run left"]
 
 
-def test_a_backend_that_is_no_folder_is_left_alone() -> None:
-    assert filestate.readable("gs://state", "ci", "words", SETTINGS) == ()
-    assert filestate.readable(None, "ci", "words", SETTINGS) == ()
-    assert filestate.salt("gs://state", "ci") is None
-
-
 SETTINGS = {"tpuV2CustomEndpoint": f"{URL}/v2alpha1/"}
 
 
@@ -246,9 +207,3 @@ def test_the_salt_of_a_state_is_found(tmp_path: Path) -> None:
     latest = {"secrets_providers": {"type": "passphrase", "state": {"salt": "v1:abc"}}}
     (stack_files(tmp_path) / "ci.json").write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
     assert filestate.salt(f"file://{tmp_path}", "ci") == "v1:abc"
-
-
-@pytest.mark.parametrize("latest", [None, {}, {"secrets_providers": {"type": "cloud", "state": {"url": "gcpkms://k"}}}])
-def test_a_state_without_a_salt_has_none(tmp_path: Path, latest: object) -> None:
-    (stack_files(tmp_path) / "ci.json").write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
-    assert filestate.salt(f"file://{tmp_path}", "ci") is None

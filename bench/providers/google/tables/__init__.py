@@ -1,9 +1,9 @@
 """The table of types that the provider serves, read from the YAML files beside this module, one a service.
 
 A row has the properties of `ResourceType`, and under `calls` those of the class of calls that `as` names, `Rest` where
-it names none. A property is a line: its kind and its marks (`fields.Field`), `mark=value` where one has a value;
-`choices` may be given in parts. A block is a mapping of its properties, with its own marks under `is`. Functions of
-`rules` and `spellings` are named. A key that begins with `_` is a part that several rows share.
+it names none. A property is a line: its kind and its marks (`fields.Field`), `mark=value` where one has a value.
+A block is a mapping of its properties, with its own marks under `is`. Functions of
+`spellings` are named. A key that begins with `_` is a part that several rows share.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any, Final
 
-from bench.providers.google import clusters, network, node_pools, rules, services, spellings, storage
-from bench.providers.google.checker import Naming
-from bench.providers.google.fields import Field, Relation, Shape
+from bench.providers.google import clusters, network, node_pools, services, spellings, storage
+from bench.providers.google.fields import Field, Shape
 from bench.providers.google.policy import IamMember
 from bench.providers.google.resource import Path, ResourceType
 from bench.providers.google.rest import Rest, Wait
@@ -37,20 +36,13 @@ def _each(read: Callable[[str], Any]) -> Callable[[Mapping[str, str]], dict[str,
     return lambda said: {name: read(value) for name, value in said.items()}
 
 
-_MARKS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "most": int,
-    "rule": lambda name: getattr(rules, name),
-    **dict.fromkeys(("replaces_when", "same", "hidden", "told", "stored", "spelled"), _spelling),
-}
+_MARKS: Final = dict.fromkeys(("replaces_when", "same", "hidden", "told", "stored", "spelled"), _spelling)
 _DEFAULTS: Final[Mapping[Shape, Callable[[str], Any]]] = {
     Shape.TEXT: str, Shape.WHOLE: int, Shape.REAL: float, Shape.FLAG: lambda value: value == "true",
 }  # fmt: skip
 _ROWS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "identity": Path,
     "sought": Path,
-    "naming": lambda said: Naming(**said),
-    "rules": lambda names: tuple(getattr(rules, name) for name in _words(names)),
-    "late": lambda names: frozenset(_words(names)),
     "foreseen": lambda names: frozenset(_words(names)),
     "derived": _each(Path),
     "tidied": _each(_spelling),
@@ -66,11 +58,6 @@ _CALLS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "settling": _spelling,
     "gone": _spelling,
 }
-_RELATIONS: Final[Mapping[str, Callable[..., Relation]]] = {
-    "exactly one": lambda *names: Relation(names, 1, 1),
-    "at least one": lambda *names: Relation(names, 1, len(names)),
-    "not together": lambda *names: Relation(names, 0, 1),
-}
 _CLASSES: Final[Mapping[str, type[Rest]]] = {
     name: found
     for module in (clusters, network, node_pools, services, storage)
@@ -80,14 +67,9 @@ _CLASSES: Final[Mapping[str, type[Rest]]] = {
 
 
 def _block(said: Mapping[str, Any]) -> Field:
-    fields = {name: _field(each) for name, each in said.items() if name not in _RELATIONS and name != "is"}
-    relations = tuple(
-        relation(*_words(names))
-        for word, relation in _RELATIONS.items()
-        for names in ([said[word]] if isinstance(said.get(word), str) else said.get(word, ()))
-    )
+    fields = {name: _field(each) for name, each in said.items() if name != "is"}
     kind, marks = _marks(said.get("is", "block"))
-    return Field(kind=kind, inner=fields, relations=relations, **marks)
+    return Field(kind=kind, inner=fields, **marks)
 
 
 def _field(said: str | Sequence[str] | Mapping[str, Any]) -> Field:
@@ -108,9 +90,7 @@ def _marks(said: str | Sequence[str]) -> tuple[Shape, dict[str, Any]]:
     read: dict[str, Any] = {}
     for mark in marks:
         word, given, value = mark.partition("=")
-        if word == "choices":
-            read[word] = (*read.get(word, ()), *value.split("|"))
-        elif word == "default":
+        if word == "default":
             read[word] = _DEFAULTS[kind](value)
         else:
             read[word] = _MARKS.get(word, str)(value) if given else True
@@ -128,7 +108,7 @@ def _resource_type(token: str, row: Mapping[str, Any]) -> ResourceType:
     of = _CLASSES[calls.pop("as", "Rest")]
     read["calls"] = of(item=Path(item), collection=Path(item.rpartition("/")[0]), fields=properties.inner, **calls)
     del read["properties"]
-    return ResourceType(token, fields=properties.inner, relations=properties.relations, **read)
+    return ResourceType(token, fields=properties.inner, **read)
 
 
 def _types() -> Iterator[ResourceType]:
