@@ -12,8 +12,8 @@ Where it parts from the official provider, on purpose:
 - A create that outlives its timeout stays in the state; the official one forgets it and meets a conflict next time.
 - A VM that is being made or deleted is read once it is known what becomes of it.
 - A missing project or zone is found before any call. APIs are enabled one by one rather than in batches.
-- Inputs that the table does not have are refused by name, and what the official provider refuses in its plan is refused
-  in the check, so that a preview tells of every resource at once.
+- Inputs that the table does not have are refused by name; values are not judged, and no name is made up.
+- A destroy leaves APIs enabled and buckets that hold objects, whatever the program says.
 - Lists that are sets stand in the state as the service orders them, not by their hash; both providers compare them as
   sets.
 """

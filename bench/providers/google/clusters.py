@@ -155,10 +155,6 @@ def _told_cluster(found: dict[str, Any]) -> dict[str, Any]:
     found["locations"] = [zone for zone in found.get("locations", ()) if zone != found["location"]]
     auth = found.setdefault("masterAuth", {})
     auth["clientCertificateConfig"] = auth.get("clientCertificateConfig") or {"issueClientCertificate": False}
-    defaults = pick(found, "nodePoolDefaults.nodeConfigDefaults")
-    if defaults is not None:
-        defaults.setdefault("nodeKubeletConfig", {}).setdefault("insecureKubeletReadonlyPortEnabled", False)
-        defaults.setdefault("loggingConfig", {}).setdefault("variantConfig", {}).setdefault("variant", "DEFAULT")
     config = found.get("nodeConfig")
     if config is not None:
         found["nodeConfig"] = told_config(config, None)

@@ -1,4 +1,4 @@
-"""The calls of network resources that are not quite ordinary: subnetworks, firewall rules, routers' NATs."""
+"""The calls of network resources that are not quite ordinary: subnetworks, routers' NATs."""
 
 from __future__ import annotations
 
@@ -7,36 +7,15 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from bench.providers.google.fields import Shape
 from bench.providers.google.resource import ResourceCall
 from bench.providers.google.rest import Rest
-from bench.providers.google.spellings import link_path
 from bench.providers.google.transport import ApiError
 
 _Nats = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InNetwork(Rest):
-    """What belongs to a network, which the service takes by its path alone, whatever the program or the state has."""
-
-    def create(self, call: ResourceCall) -> None:
-        _name_in_full(call)
-        Rest.create(self, call)
-
-    def update(self, call: ResourceCall) -> None:
-        _name_in_full(call)
-        Rest.update(self, call)
-
-
-def _name_in_full(call: ResourceCall) -> None:
-    if network := call.body.get("network"):
-        bare = f"projects/{call.values['project']}/global/networks/{network}"
-        call.body["network"] = link_path(network) if "/" in network else bare
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subnetwork(InNetwork):
+class Subnetwork(Rest):
     """Two of its properties change by verbs of their own, the others by a patch with the fingerprint that was read."""
 
     def update(self, call: ResourceCall) -> None:
@@ -51,20 +30,6 @@ class Subnetwork(InNetwork):
             fingerprint = call.send("GET", path).get("fingerprint")
             body = {name: call.body.get(name, self.fields[name].zero) for name in sorted(rest)}
             self.ended(call, call.send("PATCH", path, body={"fingerprint": fingerprint, **body}))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Firewall(InNetwork):
-    """A rule; what is said of `InNetwork` holds but for updates."""
-
-    def update(self, call: ResourceCall) -> None:
-        """Everything that can change, lists that are empty now among it."""
-        for name, field in self.fields.items():
-            if field.kind in (Shape.TEXTS, Shape.BLOCKS):
-                call.body.setdefault(field.wire or name, [])
-        for fixed in ("name", "direction"):
-            call.body.pop(fixed, None)
-        InNetwork.update(self, call)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

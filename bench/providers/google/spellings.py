@@ -128,10 +128,6 @@ def does_not_contain(old: str, new: str) -> bool:
         return True
 
 
-def as_upper_flag(value: bool) -> str:
-    return str(value).upper()
-
-
 # JSON
 
 

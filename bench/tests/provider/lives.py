@@ -28,7 +28,11 @@ class Life:
 
 
 _TABLE = read_yaml(Path(__file__).with_name("lives.yaml").read_text(encoding="utf-8"))
-LIVES = [
-    Life(**{**row, "needs": tuple(map(tuple, map(_TABLE["given"].get, row.get("needs", ()))))})
-    for row in _TABLE["lives"]
-]
+
+
+def _life(row: dict[str, Any]) -> Life:
+    needs: Any = tuple(tuple(_TABLE["given"][name]) for name in row.get("needs", ()))
+    return Life(**{**row, "needs": needs})
+
+
+LIVES = [_life(row) for row in _TABLE["lives"]]
