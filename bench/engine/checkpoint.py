@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from bench.engine.backend import Holder, StackFiles, held
+from bench.engine.backend import Holder, StackFiles, held, holders
 from bench.engine.journal import RESTORE, Entry, OperationType, Replay, key_of, replay
 from bench.engine.secrets import Vault
 from bench.engine.state import Codec, ResourceState
@@ -67,12 +67,12 @@ class Snapshot:
         return {state.urn: state for state in self.states.values() if not state.delete}
 
 
-def load(files: StackFiles, passphrase: Callable[[], str], *, running: frozenset[str] = frozenset()) -> Snapshot:
+def load(files: StackFiles, passphrase: Callable[[], str]) -> Snapshot:
     """Read a stack's state, journals folded in; writes nothing.
 
-    running: names of journals that a live run is writing: their ended steps count, their open ones are not in flight
-    but under way.
+    Of journals that a live run is writing the ended steps count, and the open ones are under way and not in flight.
     """
+    running = frozenset(f"{holder.path.stem}.jsonl" for holder in holders(files) if not holder.dead)
     raw = files.read()
     latest = read_checkpoint(raw, files) if raw is not None else {}
     provider = latest.get("secrets_providers") or {}

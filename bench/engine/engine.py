@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bench.engine import checkpoint, program, refresh
-from bench.engine.backend import held, holders
+from bench.engine.backend import held
 from bench.engine.deletion import Deletion
 from bench.engine.deployment import Deployment
 from bench.engine.existing import Builtin, Existing
@@ -98,7 +98,7 @@ class Engine:
         options = options or Options()
         with held(self._files) as lock:
             if not options.previewed:
-                parts = self._parts(checkpoint.load(self._files, self._passphrase), options, None, None)
+                parts = self._parts(self._load(), options, None, None)
                 self._foresee(parts)
                 plan = self._plan(parts.run)
                 if plan.failed:
@@ -204,8 +204,7 @@ class Engine:
     # How it goes
 
     def _load(self) -> checkpoint.Snapshot:
-        running = frozenset(f"{holder.path.stem}.jsonl" for holder in holders(self._files) if not holder.dead)
-        return checkpoint.load(self._files, self._passphrase, running=running)
+        return checkpoint.load(self._files, self._passphrase)
 
     def _parts(
         self, snapshot: checkpoint.Snapshot, options: Options, listener: Listener | None, journal: Journal | None
@@ -259,7 +258,7 @@ class Engine:
     def _working(self, options: Options | None, listener: Listener | None, lock: Held, kind: str) -> Generator[_Parts]:
         """An operation that changes something: journal, Ctrl-C, and at the end the checkpoint."""
         started = time.time()
-        snapshot = checkpoint.load(self._files, self._passphrase)
+        snapshot = self._load()
         snapshot.check_passphrase()
         self._files.prepare()
         if snapshot.journals or not snapshot.digest:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench.engine import planner
-from bench.engine.backend import holders
 from bench.engine.checkpoint import ORGANIZATION, load
 from bench.engine.goal import ProgramAnswer
 from bench.engine.planner import step_of
@@ -135,8 +134,7 @@ class Builtin:
                 f"{ORGANIZATION}/{self._project}/{stack}"
             )
         files = self._backend.files(project, stack)
-        running = frozenset(holder.path.stem for holder in holders(files) if not holder.dead)
-        snapshot = load(files, self._passphrase, running=frozenset(f"{one}.jsonl" for one in running))
+        snapshot = load(files, self._passphrase)
         if not snapshot.digest and not snapshot.states:
             raise EngineError(urns.undeployed(name))
         roots = [state for state in snapshot.states.values() if state.type == urns.STACK_TYPE]

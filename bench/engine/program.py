@@ -21,9 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pulumi.errors import RunError
 from pulumi.runtime import config as sdk_config
 from pulumi.runtime import resource as sdk_resource
-from pulumi.runtime import rpc as sdk_rpc
 from pulumi.runtime import settings as sdk_settings
-from pulumi.runtime.known_types import is_unknown
 from pulumi.runtime.proto.source_pb2 import StackTrace
 from pulumi.runtime.rpc_manager import RPCManager
 from pulumi.runtime.stack import run_in_stack
@@ -37,24 +35,6 @@ if TYPE_CHECKING:
 # No step and no state here has a position in the source. To find one, the SDK looks at every frame below each
 # registration and at the file of each: a sixth of an `up` of ci, in processor time.
 sdk_resource._get_stack_trace = StackTrace  # noqa: SLF001  # ty: ignore[invalid-assignment] - no setting
-
-
-def _contains_unknowns(value: Any, seen: set[int] | None = None) -> bool:
-    """As the SDK says it. seen: what this one is within or beside, for a value may have itself as a part."""
-    if not isinstance(value, dict | list):
-        return is_unknown(value)
-    seen = set() if seen is None else seen
-    if id(value) in seen:
-        return False
-    seen.add(id(value))
-    if isinstance(value, dict):  # What a provider gives has properties of its own, of which one may be `values`.
-        return any(_contains_unknowns(value[key], seen) for key in value)
-    return any(_contains_unknowns(each, seen) for each in value)
-
-
-# The SDK asks this some forty times of each resource, and its own function leaves a cycle behind each time. Those are
-# half of what the collector has to find after a program: a tenth of the processor time of a preview of 3,000 VMs.
-sdk_rpc.contains_unknowns = _contains_unknowns  # ty: ignore[invalid-assignment] - no setting
 
 SPARE_THREADS = 4
 """Threads beyond the parallel ones, so that invokes and outputs do not wait behind resources."""

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from bench.cloud.testing import TestCloud
 from bench.engine.run import DEFAULT_PARALLEL
-from infra.model.plan import Status
-from tests.engines.phase_world import Pool, Stack, declared, nothing_runs, stack_at, vms
+from tests.engines.phase_world import Pool, Stack, declared, nothing_runs, stack_at
 
 pytestmark = pytest.mark.usefixtures("cheap_keys")
 
@@ -32,25 +31,6 @@ def pools(**sizes: int) -> dict[str, Pool]:
 
 def larger(**sizes: int) -> dict[str, Pool]:
     return {name: Pool(size=size, kind=SPOT, accelerator="v5litepod-8") for name, size in sizes.items()}
-
-
-def test_replacements_stop_in_the_pool_that_fails_and_go_on_in_others(stack: Stack) -> None:
-    stack.up(pools(a=24, b=3))
-    wanted = larger(a=24, b=3)
-    stack.cloud.control.fail("stockout", name="a-*")
-    run = stack.up(wanted)
-    ended = {status: [name for name in vms(run, status) if name.startswith("a-")] for status in Status}
-    assert ended[Status.FAILED], "the first ones were under way"
-    assert ended[Status.SKIPPED], "the others were left running"
-    assert set(vms(run, Status.DONE)) == {f"b-us-west4-a-{index}" for index in range(3)}
-    standing = stack.standing()
-    assert all(standing[name] == "v5litepod-4" for name in ended[Status.SKIPPED])
-    skipped = [step.error for step in run.steps if step.status is Status.SKIPPED]
-    assert set(skipped) == {"not changed, because of another failure"}
-
-    stack.cloud.control.mend()
-    assert not stack.up(wanted).failed
-    assert stack.standing() == declared(wanted)
 
 
 POOL = st.builds(

@@ -87,15 +87,12 @@ class GoogleProvider:
         del old_inputs  # the state's outputs know what a refresh has seen, the inputs do not
         found = self._states.differences(kind, old_outputs, new_inputs)
         replaces = any(difference.replaces for difference in found.values())
-        return DiffResult(found, delete_before_replace=replaces and self._keeps_its_name(kind, resource_id, new_inputs))
-
-    def _keeps_its_name(self, kind: ResourceType, resource_id: str, new: Mapping[str, Any]) -> bool:
-        """Whether the replacement would collide with what it replaces: same explicit name, or the same id."""
-        if kind.replaced_in_turn:
-            return True
-        if not kind.named:
-            return self._locate(kind, new) == resource_id
-        return kind.parts_of(resource_id).get(kind.named) == new.get(kind.named)
+        # Whether the replacement would collide with what it replaces: it has the same name, or the same id.
+        if kind.named:
+            collides = old_outputs.get(kind.named) == new_inputs.get(kind.named)
+        else:
+            collides = self._locate(kind, new_inputs) == resource_id
+        return DiffResult(found, delete_before_replace=replaces and (kind.replaced_in_turn or collides))
 
     def create(self, token: str, inputs: dict[str, Any], timeout: float | None, cancel: Cancel) -> Created:
         kind = TYPES[token]

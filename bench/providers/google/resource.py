@@ -33,40 +33,12 @@ class Path:
     def holes(self) -> tuple[str, ...]:
         return tuple(_HOLE.findall(self.template))
 
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        literals = _HOLE.split(self.template)[::2]
-        groups = [
-            f"(?P={hole})" if hole in self.holes[:index] else _group(hole) for index, hole in enumerate(self.holes)
-        ]
-        return re.compile(
-            "".join(re.escape(literal) + group for literal, group in zip(literals, [*groups, ""], strict=True))
-        )
-
     def known(self, values: Mapping[str, Any]) -> bool:
         """Whether every hole has a value already."""
         return all(values.get(hole) not in (None, "", UNKNOWN) for hole in self.holes)
 
     def fill(self, values: Mapping[str, Any]) -> str:
         return self.template.format_map(values)
-
-    def parse(self, text: str) -> dict[str, str] | None:
-        """The holes' values in `text`, None where it has another form."""
-        match = self._pattern.fullmatch(text)
-        return match.groupdict() if match else None
-
-
-_FORMS = {
-    "role": r"(?:(?:projects|organizations)/[^/]+/)?roles/[^/]+",
-    "member": r".+",
-    "bucket": r"b/[^/]+",
-    "serviceAccountId": r"projects/[^/]+/serviceAccounts/[^/]+",
-}
-
-
-def _group(hole: str) -> str:
-    """Some parts of a path have slashes of their own; every other part has none."""
-    return f"(?P<{hole}>{_FORMS.get(hole, '[^/]+')})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,11 +145,3 @@ class ResourceType:
     def id_of(self, values: Values) -> str:
         """The id that these values lead to."""
         return self.shortened(self.identity.fill(values)) + (self.qualified(values) if self.qualified else "")
-
-    def parts_of(self, resource_id: str) -> Values:
-        """The identity's values that an id shows; nothing where it has another form."""
-        usual = {hole: self.fields[hole].default for hole in self.identity.holes if hole in self.fields}
-        template = self.identity.template
-        for hole, value in usual.items():
-            template = template.replace(f"{{{hole}}}", value) if value else template
-        return self.identity.parse(resource_id) or Path(self.shortened(template)).parse(resource_id) or {}

@@ -17,6 +17,7 @@ from bench.providers.google.differ import compare, tops
 from bench.providers.google.fields import Field, Shape
 from bench.providers.google.resource import ResourceType, Values
 from bench.providers.google.settings import EFFECTIVE, MANAGED, ProviderSettings, views
+from bench.providers.google.spellings import last_part
 
 _LABELS: Final = Field(kind=Shape.TABLE)
 _META: Final = "__meta"
@@ -81,8 +82,11 @@ class States:
         return plain(told) if old is None else overlay(kind.fields, old, {**{n: old.get(n) for n in inputs}, **told})
 
     def values(self, kind: ResourceType, inputs: Mapping[str, Any], resource_id: str | None = None) -> Values:
-        """Everything known of a resource: from its id, its inputs and the settings, spelled as paths have it."""
-        values: Values = kind.parts_of(resource_id) if resource_id is not None else {}
+        """Everything known of a resource: from its inputs and the settings, spelled as paths have it.
+
+        Of its id what the service chose: its last part.
+        """
+        values: Values = dict.fromkeys(kind.assigned, last_part(resource_id)) if resource_id is not None else {}
         values |= {name: value for name, value in plain(inputs).items() if value is not None}
         for hole, field in kind.fields.items():
             default = field.default if hole in kind.identity.holes else None

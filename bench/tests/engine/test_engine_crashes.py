@@ -21,7 +21,6 @@ from pulumi import ResourceOptions
 
 from bench.engine import journal, secrets
 from bench.engine.backend import StackFiles
-from bench.engine.provider import ProviderError
 from bench.tests.engine.fake import Group, Net, Vm
 from bench.tests.engine.world import World, ops, problems, verify
 from infra.model.errors import EngineError
@@ -186,27 +185,6 @@ def test_a_create_whose_id_only_the_api_knows_is_forgotten_by_a_refresh(
     monkeypatch.undo()
     assert ops(unknown_id.up()) == {"net": "create"}
     assert set(unknown_id.cloud.things) == {"net/n"}
-
-
-def test_an_operation_in_flight_that_cannot_be_looked_up_is_told_and_kept(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    killer = Killer(world, monkeypatch)
-    killer.at_request(1, took_effect=True)
-    world.program = lambda: Net("net", fixed="n")
-    with pytest.raises(Killed):
-        world.up(previewed=True)
-    killer.revive()
-
-    def away(*_: object) -> None:
-        raise ProviderError("503 try again later")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("bench.tests.engine.fake.FakeProvider.read", away)
-        with pytest.raises(EngineError, match=r"net .* cannot be looked up: 503 try again later"):
-            world.up()
-    assert not world.up().failed
-    assert world.cloud.verbs("create") == ["create net/n"]
 
 
 CHILD = """

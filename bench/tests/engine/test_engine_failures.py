@@ -138,17 +138,6 @@ def test_an_update_of_what_is_gone_makes_it_again_in_the_next_run(
     assert ops(world.run(world.program)) == {"a": "create"}
 
 
-def test_a_delete_of_what_is_gone_is_done(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.run(lambda: Vm("a"))
-
-    def gone(self, *args):
-        raise ProviderError("404 vm/a", gone=True)
-
-    monkeypatch.setattr(FakeProvider, "delete", gone)
-    world.run(lambda: None)
-    assert "a" not in world.state
-
-
 def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 

@@ -12,7 +12,6 @@ from pulumi import Alias, CustomTimeouts, ResourceOptions
 
 from bench.tests.engine.fake import FakeProvider, Group, Net, Vm
 from bench.tests.engine.world import World, ops, problems, step, verify
-from infra.model.errors import EngineError
 from infra.model.plan import Op
 
 
@@ -103,21 +102,6 @@ def test_what_hangs_on_a_resource_deleted_first_goes_with_it(world: World) -> No
         "create vm/a",
     ]
     verify(world.checkpoint)
-
-
-def test_a_dependent_that_left_the_program_is_not_left_behind_by_a_replacement(world: World) -> None:
-    def program(size: str, *, with_vm: bool):
-        def declare() -> None:
-            net = Net("net", fixed="fixed", size=size, opts=ResourceOptions(delete_before_replace=True))
-            if with_vm:
-                Vm("a", net=net.link)
-
-        return declare
-
-    world.run(program("small", with_vm=True))
-    world.run(program("big", with_vm=False))
-    assert set(world.cloud.things) == {"net/fixed"}
-    assert "a" not in world.state
 
 
 def test_deletes_come_after_creates_and_dependents_go_first(world: World) -> None:
@@ -247,11 +231,6 @@ def test_an_exception_of_the_program_names_its_place_and_deletes_nothing(world: 
     assert "vm/a" in world.cloud.things
 
 
-def test_what_a_program_logs_becomes_diagnostics(world: World) -> None:
-    world.program = lambda: pulumi.log.warn("mind the gap")
-    assert [said.message for said in world.preview().diagnostics if said.severity == "warning"] == ["mind the gap"]
-
-
 def test_config_reaches_the_program_and_the_default_provider(world: World) -> None:
     seen = {}
     world.config = {"tidepool:pools": '["x"]', "fake:region": "r"}
@@ -322,10 +301,3 @@ def test_a_refresh_takes_over_what_the_cloud_says(world: World) -> None:
     change = step(plan, "a").diff["labels"]
     assert (change.before, change.after) == ({"x": "1"}, {"x": "2"})
     assert ops(world.run(fleet("a", labels={"x": "1"}))) == {"a": "update"}
-
-
-def test_an_unknown_target_fails_and_names_it(world: World) -> None:
-    world.program = fleet("a")
-    with pytest.raises(EngineError, match="no such resource: urn:pulumi:ci::tidepool::x::y"):
-        world.up(targets=("urn:pulumi:ci::tidepool::x::y",))
-    assert not world.cloud.things

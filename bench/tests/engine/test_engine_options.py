@@ -43,13 +43,6 @@ def test_many_protected_resources_are_refused_in_one_message_with_a_list(world: 
     ]
 
 
-def test_a_protected_resource_is_not_replaced(world: World) -> None:
-    world.run(vm(size="small", opts=ResourceOptions(protect=True)))
-    world.program = vm(size="big", opts=ResourceOptions(protect=True))
-    assert "would have to be replaced: take back the edit of size" in problems(world.up())[0]
-    assert world.cloud.things["vm/a"]["size"] == "small"
-
-
 def test_unprotecting_and_replacing_may_come_in_one_run(world: World) -> None:
     world.run(vm(size="small", opts=ResourceOptions(protect=True)))
     assert ops(world.run(vm(size="big"))) == {"a": "replace"}
@@ -213,14 +206,6 @@ def test_what_is_excluded_stays_as_it_is_with_all_that_it_needs(world: World) ->
     assert ops(world.up()) == {"kept": "replace", "old": "delete", "net": "delete"}
 
 
-def test_what_is_excluded_is_not_read_by_a_refresh_before_an_up(world: World) -> None:
-    world.run(lambda: (Vm("a", size="s"), Vm("b", size="s")))
-    for name in ("a", "b"):
-        world.cloud.things[f"vm/{name}"]["size"] = "changed"
-    assert ops(world.up(refresh=True, excludes=("**::a",))).keys() == {"b"}
-    assert world.cloud.things["vm/a"]["size"] == "changed"
-
-
 def test_a_target_that_others_depend_on_is_not_deleted_alone(world: World) -> None:
     def program() -> None:
         net = Net("net", fixed="n")
@@ -268,19 +253,6 @@ def test_a_component_that_is_no_target_keeps_its_inputs(world: World) -> None:
     assert world.engine().outputs() == {"value": "2"}
     assert before == {"record": "update", "a": "update"}
     assert ops(world.preview()) == {"record": "update"}
-
-
-def test_a_new_component_that_is_no_target_stays_away_and_what_is_in_it_too(world: World) -> None:
-    def program() -> None:
-        Vm("a", opts=ResourceOptions(parent=Record("record", "1")))
-        Vm("b")
-
-    world.program = program
-    plan = world.up(targets=("**::b",))
-    assert not plan.failed, problems(plan)
-    assert "record" not in world.state
-    assert set(world.cloud.things) == {"vm/b"}
-    assert "::record, which does not exist and is no target" in problems(world.up(targets=("**::a",)))[0]
 
 
 def test_adoption_keeps_components_and_outputs_as_they_were(world: World) -> None:

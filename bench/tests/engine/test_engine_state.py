@@ -25,10 +25,8 @@ from bench.engine.backend import Backend
 from bench.engine.journal import Journal
 from bench.engine.secrets import Vault
 from bench.engine.state import Codec, ResourceState
-from bench.engine.values import RefusedError
 from bench.tests.engine.fake import Group, Net, Vm
 from bench.tests.engine.world import World, ops, problems, verify
-from infra.model import urns
 from infra.model.deployment import removed_from_state
 from infra.model.errors import EngineError
 from infra.model.secret_values import Secret
@@ -74,21 +72,6 @@ def test_secrets_that_the_official_cli_made_are_read(monkeypatch: pytest.MonkeyP
     vault = Vault(lambda: "abc", "v1:t7XRPEjQL7o=:v1:ic7b03z5nxd08oRN:Vv9+QrZ9S/nQyjPW3dXSqTl1jWov8g==")
     sealed = Secret.sealed("v1:g4hg17TPt6u93Upk:COzE+71XOrKbn/GTBhISMeUHHGEtabINGA==", vault)
     assert sealed.value == {"p": "w"}
-
-
-def test_a_state_whose_secrets_are_kept_elsewhere_is_refused_by_name(world: World) -> None:
-    world.run(two)
-    text = world.files.checkpoint.read_text().replace('"type":"passphrase"', '"type":"cloud"')
-    world.files.checkpoint.write_text(text)
-    with pytest.raises(RefusedError, match="keeps its secrets with cloud"):
-        world.preview()
-
-
-def test_a_checkpoint_of_another_version_is_refused(world: World) -> None:
-    world.run(two)
-    world.files.checkpoint.write_text(world.files.checkpoint.read_text().replace('"version":3', '"version":5', 1))
-    with pytest.raises(RefusedError, match="version 5"):
-        world.preview()
 
 
 def _places(value: Any, where: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -203,14 +186,6 @@ def test_fields_that_the_engine_does_not_use_are_kept(world: World) -> None:
     assert world.checkpoint["metadata"] == {"kept": True}
 
 
-def test_the_checksum_that_the_cli_keeps_beside_a_file_does_not_outlive_it(world: World) -> None:
-    world.run(two)
-    attributes = world.files.checkpoint.with_name("ci.json.attrs")
-    attributes.write_text("{}")
-    world.run(two)
-    assert not attributes.exists()
-
-
 # Stack references
 
 
@@ -231,15 +206,6 @@ def test_a_stack_reference_reads_the_outputs_of_another_stack(world: World, name
     assert plan.outputs == {"link": link, "secret": "[secret]"}
     assert world.engine("nightly").outputs(show_secrets=True)["secret"] == {"p": "w"}
     assert set(ops(world.preview("nightly"), same=True).values()) == {"same"}
-
-
-def test_a_stack_reference_that_is_no_longer_needed_is_forgotten_without_a_step(world: World) -> None:
-    world.run(two)
-    world.run(reference("ci"), stack="nightly")
-    world.program = lambda: None
-    assert not ops(world.preview("nightly"))
-    assert not ops(world.up("nightly"))
-    assert [one["type"] for one in world.engine("nightly").export()["deployment"]["resources"]] == [urns.STACK_TYPE]
 
 
 def test_a_reference_to_an_unknown_stack_says_to_bring_it_up(world: World) -> None:
@@ -293,17 +259,6 @@ def test_a_dead_lock_of_this_host_is_said_and_taken_over(world: World) -> None:
     assert any("removed the lock of kim@" in said.message for said in plan.diagnostics)
     assert not path.exists()
     assert not list(world.files.locks.glob("*.json"))
-
-
-def test_an_account_without_a_name_can_hold_a_lock(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nameless(uid: int) -> None:
-        raise KeyError(f"getpwuid(): uid not found: {uid}")
-
-    monkeypatch.setattr("pwd.getpwuid", nameless)
-    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
-        monkeypatch.delenv(variable, raising=False)
-    world.program = two
-    assert not world.up().failed
 
 
 # Journals

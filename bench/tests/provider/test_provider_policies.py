@@ -82,7 +82,7 @@ def test_nats_of_one_router_do_not_overwrite_one_another(provider: GoogleProvide
         made = list(pool.map(make, names))
     assert [each.outputs["name"] for each in made] == names
     provider.delete(NAT, made[0].id, made[0].outputs, None, virtual)
-    assert [provider.read(NAT, each.id, {}) is not None for each in made] == [False, True, True, True]
+    assert [provider.read(NAT, each.id, each.outputs) is not None for each in made] == [False, True, True, True]
 
 
 def test_a_bucket_with_objects_is_not_deleted(provider: GoogleProvider, virtual: Any) -> None:

@@ -17,7 +17,7 @@ from infra.model.fleet import slots
 from infra.model.plan import Op, Plan, Step
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.stack import parse_stack
-from tests.engines.official.replay import document, text
+from tests.engines.official.replay import document
 
 POOL = "urn:pulumi:ci::tidepool::tidepool:runners:Pool::tpu-ci"
 PROVIDER = "urn:pulumi:ci::tidepool::pulumi:providers:gcp::default_10_2_0"
@@ -134,24 +134,6 @@ def test_at_rest_means_no_operation_in_flight_and_nothing_else_changed() -> None
     after = adoption.at_rest(before, ())
     del before["deployment"]["pending_operations"]
     assert after == before
-
-
-def test_the_import_file_puts_each_resource_below_its_parent_and_under_its_provider() -> None:
-    wanted = creates(killed()["deployment"])
-    content = adoption.import_file(wanted, {POOL, PROVIDER})
-    names = content["nameTable"]
-    assert set(names.values()) == {POOL, PROVIDER}
-    assert len(content["resources"]) == len(wanted)
-    for entry in content["resources"]:
-        assert names[entry["parent"]] == POOL
-        assert names[entry["provider"]] == PROVIDER
-        assert entry["id"].endswith(entry["name"])
-
-
-def test_the_cli_says_which_ones_the_cloud_lacks() -> None:
-    wanted = creates(killed()["deployment"])
-    gone = adoption.missing(wanted, text("import-missing.stdout.txt"))
-    assert [each.name for each in gone] == ["tpu-ci-us-west4-a-4"]
 
 
 @pytest.mark.parametrize(

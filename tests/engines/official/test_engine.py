@@ -14,7 +14,7 @@ from infra.engines.official import OfficialEngine
 from infra.engines.protocol import CloudName, EngineRequest
 from infra.model.errors import ConfigError, EngineError
 from infra.model.plan import Diagnostic, Event, Op, Status, Step
-from tests.engines.official.replay import Answer, Reply, ScriptedCli, document, says, text
+from tests.engines.official.replay import Answer, Reply, ScriptedCli, document, says
 from tests.synthetic_lab import lend
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -146,13 +146,6 @@ def test_a_backend_that_does_not_answer_is_told_before_anything_is_done(request_
     assert cli.asked("up") == []
 
 
-def test_a_living_lock_stops_an_up_and_says_whose_it_is(request_: EngineRequest) -> None:
-    cli = ScriptedCli(script(up=says(Answer(stderr=text("locked.stderr.txt"), code=1))))
-    with pytest.raises(EngineError, match="lab@workstation"):
-        engine(request_, cli).up()
-    assert cli.asked("cancel") == []
-
-
 def test_a_stack_file_at_fault_never_reaches_the_cli(request_: EngineRequest) -> None:
     path = request_.root / "stacks" / "Pulumi.ci.yaml"
     path.write_text(path.read_text().replace("us-west4-a: 2", "us-west4-a: -2"))
@@ -187,18 +180,6 @@ def test_a_protected_resource_keeps_all_of_the_stack(request_: EngineRequest) ->
         "runners (Network) is protected, so nothing is deleted (docs/never.md says what would be lost)"
     ]
     assert run.failed
-
-
-def test_all_but_the_protected_goes_where_that_is_asked_for(request_: EngineRequest) -> None:
-    cli = ScriptedCli(script(stack_export=protected("runners"), destroy=says(Answer(events="destroy-protected"))))
-    engine(replace(request_, exclude_protected=True), cli).destroy()
-    assert "--exclude-protected" in cli.asked("destroy")[0]
-
-
-def test_targets_that_are_not_protected_may_go(request_: EngineRequest) -> None:
-    cli = ScriptedCli(script(stack_export=protected("runners"), destroy=says(Answer(events="destroy-protected"))))
-    engine(replace(request_, targets=("urn:pulumi:ci::tidepool::a:b:C::vm",)), cli).destroy()
-    assert len(cli.asked("destroy")) == 1
 
 
 def test_no_operation_asks_for_secrets_in_clear(request_: EngineRequest) -> None:

@@ -9,9 +9,9 @@ from pulumi.automation import events
 
 from infra.engines.official import plan_from_preview_json
 from infra.engines.official.recorder import Recorder
-from infra.engines.official.steps import protected_steps, without_traceback
+from infra.engines.official.steps import without_traceback
 from infra.model.errors import EngineError
-from infra.model.plan import Diagnostic, Op, Plan, Status, Step, StepEnded, StepStarted
+from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.preview.words import told
 from tests.engines.official.replay import document, engine_events, event_lines, text
 
@@ -95,17 +95,6 @@ def test_no_ciphertext_and_no_engine_sentinel_leaves_the_translation(name: str) 
     said = repr(record(name)[0].steps())
     assert "4dabf18193072939515e22adb298388d" not in said
     assert "04da6b54-80e4-46f7-96ec-b56ff0331ba9" not in said
-
-
-def test_a_replacement_ends_after_both_of_its_halves() -> None:
-    _, heard = record("up-replace")
-    urn = f"{VM}0"
-    began = next(i for i, e in enumerate(heard) if isinstance(e, StepStarted) and e.step.urn == urn)
-    (ended,) = [e.step for e in heard[began:] if isinstance(e, StepEnded) and e.step.urn == urn]
-    assert ended.status is Status.DONE
-    assert ended.seconds is not None
-    assert ended.seconds > 0
-    assert ended.diff["runtimeVersion"].replaces
 
 
 def refused(recorder: Recorder, urn: str, message: str) -> None:
@@ -208,27 +197,3 @@ def test_frames_are_cut_and_every_line_of_the_message_is_kept() -> None:
 
 def test_recorded_documents_are_whole() -> None:
     assert document("killed.json")["version"] == 3
-
-
-@pytest.mark.parametrize(
-    ("targets", "refused"),
-    [
-        ((), {"images", "records"}),
-        (("**",), {"images", "records"}),
-        (("**::images",), {"images"}),
-        (("**::vm",), set()),
-        (("urn:pulumi:ci::tidepool::gcp:storage/bucket:Bucket::records",), {"records"}),
-    ],
-)
-def test_a_wildcard_reaches_protected_resources_as_a_urn_does(targets: tuple[str, ...], refused: set[str]) -> None:
-    kinds = {
-        "images": ("gcp:artifactregistry/repository:Repository", True),
-        "records": ("gcp:storage/bucket:Bucket", True),
-        "vm": ("gcp:tpu/v2Vm:V2Vm", False),
-    }
-    resources = [
-        {"urn": f"urn:pulumi:ci::tidepool::{kind}::{name}", "type": kind, "protect": protect}
-        for name, (kind, protect) in kinds.items()
-    ]
-    found = protected_steps({"deployment": {"resources": resources}}, targets)
-    assert {step.name for step in found} == refused

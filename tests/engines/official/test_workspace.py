@@ -17,7 +17,6 @@ from infra.engines.official.workspace import (
     StateLocation,
     place_of,
     project_copy,
-    scratch,
     workspace,
 )
 from infra.engines.protocol import CloudName, EngineRequest
@@ -133,15 +132,6 @@ def test_on_google_the_cli_works_in_the_checkout_with_the_users_credentials(chec
     assert "GOOGLE_APPLICATION_CREDENTIALS" not in cli.environment
 
 
-def test_a_passing_preview_has_a_passing_backend(checkout: Path) -> None:
-    cli = ScriptedCli({"whoami": [says(Answer())]})
-    with scratch(request(checkout), StateLocation(backend="gs://state", passphrase="words"), cli) as work:
-        work.ask("whoami")
-        backend = Path(cli.environment["PULUMI_BACKEND_URL"].removeprefix("file://"))
-        assert backend.is_dir()
-    assert not backend.exists()
-
-
 def test_the_users_backend_wins_for_the_local_cloud(checkout: Path) -> None:
     assert place_of(request(checkout), {"PULUMI_BACKEND_URL": "file:///state"}).backend == "file:///state"
 
@@ -201,9 +191,3 @@ def test_a_state_for_google_is_not_written_to(tmp_path: Path) -> None:
     before = path.read_bytes()
     filestate.readable(f"file://{tmp_path}", "ci", "words", {})
     assert path.read_bytes() == before
-
-
-def test_the_salt_of_a_state_is_found(tmp_path: Path) -> None:
-    latest = {"secrets_providers": {"type": "passphrase", "state": {"salt": "v1:abc"}}}
-    (stack_files(tmp_path) / "ci.json").write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
-    assert filestate.salt(f"file://{tmp_path}", "ci") == "v1:abc"
