@@ -104,7 +104,7 @@ class Rest:
     wait: how these calls end; patch_waits: whether an update does too, or its answer is the resource.
     masks: what the mask says of a changed part, where that is not the part's own name.
     masked: an update carries `updateMask` and the masked parts alone; else the changed parts without a mask.
-    whole: an update carries everything, without a mask. carried: what every update carries, whatever changed.
+    named: a create says the whole name. whole: an update carries everything, without a mask. carried: what every update carries, whatever changed.
     settling: whether a body shows a resource on its way to another state, which a read waits for.
     gone: whether a body shows what was deleted and is only kept for a while.
     """
@@ -118,6 +118,7 @@ class Rest:
     patch_waits: bool = True
     masks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     masked: bool = True
+    named: bool = False
     whole: bool = False
     carried: tuple[str, ...] = ()
     settling: Callable[[Mapping[str, Any]], bool] | None = None
@@ -126,7 +127,8 @@ class Rest:
     def create(self, call: ResourceCall) -> None:
         query = {name: path.fill(call.values) for name, path in self.query.items()}
         try:
-            answer = call.send("POST", self.collection_path(call), query=query, body=call.body)
+            body = {**call.body, "name": self.item.fill(call.values)} if self.named else call.body
+            answer = call.send("POST", self.collection_path(call), query=query, body=body)
         except ApiError as error:
             if not (error.doubtful and error.code == HTTPStatus.CONFLICT):
                 raise

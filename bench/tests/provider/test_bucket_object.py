@@ -61,7 +61,7 @@ def test_content_that_somebody_else_wrote_is_written_over(
     inputs = checked(provider)
     made = provider.create(TOKEN, inputs, None, virtual)
     url = f"{cloud.url}/upload/storage/v1/b/fleet-records/o?uploadType=media&name={quote(NAME, safe='')}"
-    assert urllib3.request("POST", url, body=b"drift").status == 200
+    assert urllib3.request("POST", url, body=b"drift", headers={"Content-Type": "text/plain"}).status == 200
 
     read = provider.read(TOKEN, made.id, inputs)
     assert read is not None

@@ -67,6 +67,11 @@ def router(provider: GoogleProvider, virtual: Any) -> None:
 
 @pytest.mark.usefixtures("router")
 def test_nats_of_one_router_do_not_overwrite_one_another(provider: GoogleProvider, virtual: Any) -> None:
+    def subnetwork(name: str) -> str:
+        network = f"projects/{PROJECT}/global/networks/ci"
+        inputs = {"name": name, "region": "us-west4", "network": network, "ipCidrRange": f"10.0.{name[-1]}.0/24"}
+        return provider.create("gcp:compute/subnetwork:Subnetwork", inputs, None, virtual).id
+
     def make(name: str) -> Any:
         inputs = {
             "name": name,
@@ -74,6 +79,7 @@ def test_nats_of_one_router_do_not_overwrite_one_another(provider: GoogleProvide
             "router": "ci",
             "natIpAllocateOption": "AUTO_ONLY",
             "sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS",
+            "subnetworks": [{"name": subnetwork(name), "sourceIpRangesToNats": ["ALL_IP_RANGES"]}],
         }
         return provider.create(NAT, inputs, None, virtual)
 
