@@ -104,7 +104,8 @@ class Rest:
     wait: how these calls end; patch_waits: whether an update does too, or its answer is the resource.
     masks: what the mask says of a changed part, where that is not the part's own name.
     masked: an update carries `updateMask` and the masked parts alone; else the changed parts without a mask.
-    named: a create says the whole name. whole: an update carries everything, without a mask. carried: what every update carries, whatever changed.
+    named: a create says the whole name. whole: an update carries everything, without a mask. carried: what every update
+        carries, whatever changed.
     settling: whether a body shows a resource on its way to another state, which a read waits for.
     gone: whether a body shows what was deleted and is only kept for a while.
     """
