@@ -71,8 +71,8 @@ class ClusterObjects:
                 path = served.of(place.namespace, place.name)
                 if new and self.is_anothers(token, inputs):
                     raise ProviderError(
-                        f"{place} already exists in the cluster, as another stack's or somebody's own: import it "
-                        f"(ResourceOptions(import_={place.id!r})), or give this one another name"
+                        f"{place} already exists in the cluster, as another stack's or somebody's own: delete "
+                        "that one, or give this one another name"
                     )
                 return self._cluster.call("PATCH", path, inputs, content=_APPLY, query=query), manager
             except NoMatchError:

@@ -172,10 +172,6 @@ class KubernetesProvider:
             return bare
         return manifests.foreseen(inputs, shown) if shown else bare
 
-    def invoke(self, function: str, args: JsonObject) -> JsonObject:
-        del args
-        raise ProviderError(f"{function}: the embedded provider has no such function: use --engine pulumi")
-
     def secret_outputs(self, token: str) -> frozenset[str]:
         return frozenset({manifests.INPUTS}) if token == manifests.RELEASE else frozenset()
 

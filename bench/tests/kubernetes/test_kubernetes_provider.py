@@ -166,7 +166,7 @@ def test_kind_that_is_not_served_fails_with_what_to_do(run: Run) -> None:
 
 def test_object_of_others_is_not_taken_over(run: Run) -> None:
     run.cluster.core.create_namespaced_config_map("default", {"metadata": {"name": "settings"}, "data": {"x": "0"}})
-    refused = "already exists in the cluster, as another stack's or somebody's own: import it"
+    refused = "already exists in the cluster, as another stack's or somebody's own: delete that one"
     assert refused in errors(run.engine(config_map({"x": "1"})).preview())
     assert refused in errors(run.up(config_map({"x": "1"})))
 
@@ -210,19 +210,6 @@ def test_what_others_changed_or_deleted_shows_after_a_refresh(run: Run) -> None:
     apps.delete_namespaced_deployment("web", "default")
     run.engine(deployment(1)).refresh(Options())
     assert steps(run.up(deployment(1))) == {"web": "create"}
-
-
-def test_object_that_stands_is_imported(run: Run) -> None:
-    run.cluster.core.create_namespaced_config_map("default", {"metadata": {"name": "settings"}, "data": {"x": "1"}})
-
-    def program(opts: pulumi.ResourceOptions) -> None:
-        kubernetes.core.v1.ConfigMap(
-            "settings", metadata={"name": "settings", "namespace": "default"}, data={"x": "1"},
-            opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(import_="default/settings")),
-        )  # fmt: skip
-
-    plan = run.up(program)
-    assert (errors(plan), steps(plan)) == ("", {"settings": "read"})
 
 
 def release(**values: Any) -> Program:
