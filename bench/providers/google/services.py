@@ -54,7 +54,8 @@ class ServiceAccount(Rest):
         try:
             call.send("POST", self.collection_path(call), body=body)
         except ApiError as error:
-            if not (error.doubtful and error.code == HTTPStatus.CONFLICT):
+            ours = error.doubtful or call.values.get("createIgnoreAlreadyExists")
+            if not (ours and error.code == HTTPStatus.CONFLICT):
                 raise
 
     def update(self, call: ResourceCall) -> None:
