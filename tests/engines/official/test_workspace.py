@@ -92,7 +92,7 @@ def test_every_service_that_is_declared_has_an_endpoint() -> None:
         "artifactregistry": "artifactRegistry", "billing": "billingBudgets", "cloudbuild": "cloudBuild",
         "cloudbuildv2": "cloudbuildv2", "cloudrunv2": "cloudRunV2", "cloudscheduler": "cloudScheduler",
         "compute": "compute", "container": "container", "firestore": "firestore",
-        "iam": "iamBeta", "kms": "kms", "logging": "logging", "monitoring": "monitoring",
+        "iam": "iamBeta", "logging": "logging", "monitoring": "monitoring",
         "projects": "resourceManager", "pubsub": "pubsub", "redis": "redis", "secretmanager": "secretManager",
         "serviceaccount": "iamBeta", "storage": "storage",
         "tpu": "tpuV2",
