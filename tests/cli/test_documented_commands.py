@@ -26,6 +26,7 @@ NOT_RUN: Final = {
     "drift report": "posts to GitHub: tests/github",
     "images build controller": "builds a real image: tests/lab/test_real_builds.py, in the heavy tier",
     "init": "writes another lab: tests/lab/test_init.py",
+    "cloud reset": "deletes what the commands of other pages need: tests/cli/test_cloud.py",
     "cloud k8s preempt NODE": "names a node of a page's reader: bench/tests/kubernetes",
     "cloud k8s status": "is about a job of a page's reader: bench/tests/kubernetes",
     "jobs": "go to a cluster with operators: tests/jobs, tests/cli/test_training_command.py",
