@@ -54,7 +54,7 @@ def read(text: str, roots: Collection[str]) -> Expression:
     for each in called:
         if (name := _called(each)) not in _FUNCTIONS:
             raise CelError(f"there is no function '{name}'")
-    bound = {str(_inner(each.children[2].children[0]).children[0]) for each in called if _called(each) in _MACROS}
+    bound = {_bound(each) for each in called if _called(each) in _MACROS}
     names = frozenset(name for name in _names(tree) if name.partition(".")[0] not in bound)
     for name in sorted(names):
         if name.partition(".")[0] not in roots:
@@ -68,6 +68,15 @@ def read(text: str, roots: Collection[str]) -> Expression:
 def _called(tree: Tree[Any]) -> str:
     """The name of a function; that of a method stands behind what it is of."""
     return str(tree.children[0 if tree.data == "ident_arg" else 1])
+
+
+def _bound(macro: Tree[Any]) -> str:
+    """The name that a macro gives each member, as `each` in `list.all(each, each > 1)`. Raises CelError."""
+    is_method = macro.data == "member_dot_arg" and len(macro.children) == 3
+    first = _inner(macro.children[2].children[0]) if is_method else macro
+    if first.data != "ident":
+        raise CelError(f"{_called(macro)} takes a name and an expression, as in list.{_called(macro)}(each, ...)")
+    return str(first.children[0])
 
 
 def _inner(tree: Tree[Any]) -> Tree[Any]:

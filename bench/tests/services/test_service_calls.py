@@ -257,6 +257,8 @@ CALLS: dict[str, list[Row]] = {
             {"attributeCondition": "attribute.branch == 'a' && assertion.sub != ''"},
             {"attributeCondition": "repository == 'a/b' || assertion.x"},
             {"attributeCondition": "google.subject == 'a'"},
+            *({"attributeCondition": macro} for macro in (
+                "assertion.aud.all()", "all(assertion.aud)", "assertion.aud.exists({}, true)")),
             {"attributeMapping": {"google.subject": "assertion."}},
             {"attributeMapping": {"google.subject": "attribute.other"}})),
         ("POST", f"v1/{POOL}/providers?workloadIdentityPoolProviderId=y", {
