@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from infra.model.clock import Clock
     from infra.model.plan import Diagnostic
     from infra.model.schema import StackConfig
+    from infra.preview.toned import Tone
 
 
 def engine(request: EngineRequest) -> EmbeddedEngine:
@@ -39,7 +40,7 @@ def passphrase_salt(backend: str | None, stack: str) -> str | None:
     return salt(backend, stack)
 
 
-def cloud_url(say: Callable[[str, bool], None]) -> str:
+def cloud_url(say: Callable[[str, Tone], None]) -> str:
     from bench.operations.cloud import local_cloud
 
     return local_cloud(workspace(), say)
@@ -75,7 +76,7 @@ def broker_settings(stack: str, url: str, audience: str) -> dict[str, str]:
     return local_settings(stack, url, audience)
 
 
-def registry(url: str, say: Callable[[str, bool], None]) -> Reader:
+def registry(url: str, say: Callable[[str, Tone], None]) -> Reader:
     from bench.operations.registry import stand_in
 
     return stand_in(url, say)

@@ -14,7 +14,7 @@ from bench.cloud.control import CloudClock, Control
 from bench.cloud.daemon import Handle
 from infra.model.clock import Clock, machine_clock  # noqa: TID251 - a stopped cloud keeps how far it is ahead
 from infra.model.names import PULUMI_PROJECT
-from infra.operations.ports import CloudName
+from infra.operations.ports import CloudName, Tone
 from infra.operations.workspace import Workspace, workspace
 
 _OTHER_CODE: Final = (
@@ -23,15 +23,15 @@ _OTHER_CODE: Final = (
 )
 
 
-def local_cloud(place: Workspace, say: Callable[[str, bool], None]) -> str:
+def local_cloud(place: Workspace, say: Callable[[str, Tone], None]) -> str:
     """Root URL of the local cloud of this home, started where it is not running."""
     place.make_home()
     if found := daemon.running(place.home):
         if not found.current:
-            say(_OTHER_CODE.format(pid=found.pid), True)
+            say(_OTHER_CODE.format(pid=found.pid), Tone.WARNING)
         return found.url
     started = daemon.ensure_running(place.home)
-    say(f"started the local cloud at {started.url} (pid {started.pid})", False)
+    say(f"started the local cloud at {started.url} (pid {started.pid})", Tone.QUIET)
     return started.url
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from infra.fleet.images.oci import Reader
     from infra.fleet.place import FleetPlace
     from infra.model.schema import StackConfig
+    from infra.preview.toned import Tone
 
 ENTRY: Final = "bench.tool"
 """The module that is a `Bench`."""
@@ -58,11 +59,8 @@ class Bench(Protocol):
         """The passphrase salt in a state in files; None where there is none."""
         ...
 
-    def cloud_url(self, say: Callable[[str, bool], None]) -> str:
-        """Root URL of this home's local cloud, started where it does not run.
-
-        say: takes a line, and whether it is a warning.
-        """
+    def cloud_url(self, say: Callable[[str, Tone], None]) -> str:
+        """Root URL of this home's local cloud, started where it does not run."""
         ...
 
     def clock(self, url: str | None) -> Clock:
@@ -85,7 +83,7 @@ class Bench(Protocol):
         """Settings of a token broker beside a local cloud."""
         ...
 
-    def registry(self, url: str, say: Callable[[str, bool], None]) -> Reader:
+    def registry(self, url: str, say: Callable[[str, Tone], None]) -> Reader:
         """The registry that stands for all that are not Artifact Registry."""
         ...
 
@@ -108,7 +106,7 @@ class Bench(Protocol):
         listen: Callable[[str, str], None],
     ) -> tuple[str, tuple[Any, ...]]:
         """Build an image on this machine, after its parents; the builder's name and what came of each."""
-        ...  # fmt: skip
+        ...
 
 
 def bench() -> Bench:

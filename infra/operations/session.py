@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -147,12 +147,12 @@ def clock_of(cloud: CloudName, endpoint: str | None) -> Clock:
 
 def reached(cloud: CloudName, teller: Teller) -> str | None:
     """Root URL of the local cloud of this home, started where it is not running; None on Google."""
-    return None if cloud is CloudName.GOOGLE else bench().cloud_url(_saying(teller))
+    return None if cloud is CloudName.GOOGLE else bench().cloud_url(teller.say)
 
 
 def registry_beside(endpoint: str, teller: Teller) -> Reader:
     """The registry beside the local cloud, which stands for all that are not Artifact Registry."""
-    return bench().registry(endpoint, _saying(teller))
+    return bench().registry(endpoint, teller.say)
 
 
 def give_clusters(session: Session, kube: Path) -> None:
@@ -160,8 +160,3 @@ def give_clusters(session: Session, kube: Path) -> None:
     if session.endpoint is None:
         raise Refusal(f"--kube {kube} is for clusters of the local cloud: on Google Cloud, GKE has its own API servers")
     session.say(f"the API server of every cluster is {bench().use_api_server(kube)}")
-
-
-def _saying(teller: Teller) -> Callable[[str, bool], None]:
-    """By which the bench says a line, and whether it warns."""
-    return lambda line, warns: teller.say(line, Tone.WARNING if warns else Tone.QUIET)
