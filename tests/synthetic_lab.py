@@ -72,13 +72,6 @@ def lend_workflows(root: Path) -> Path:
     return root
 
 
-def lend_whole(root: Path) -> Path:
-    """As `lend_workflows`, and the launcher with all that it starts."""
-    lend_workflows(root)
-    _link_missing(ROOT, root, but=(".git", ".github", ".hypothesis", ".tidepool", "actions"))
-    return root
-
-
 def _link_missing(source: Path, target: Path, *, but: Collection[str]) -> None:
     for each in source.iterdir():
         if each.name not in but and not (target / each.name).exists():

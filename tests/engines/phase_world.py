@@ -151,10 +151,6 @@ class Stack:
         assert not plan.failed, plan.diagnostics
         return apply(plan, bounds, make, lambda _: None, None, hold, at_once=hold is None)
 
-    def single_pass(self, pools: Pools, *, continue_on_error: bool = False) -> Plan:
-        """As a plain `pulumi up` does it."""
-        return self._pass(pools, (), continue_on_error).up()
-
     def standing(self) -> dict[str, str]:
         """Accelerator types of the cloud's VMs by name."""
         return {node["name"].rsplit("/", 1)[-1]: node["acceleratorType"] for node in self.cloud.control.nodes()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +56,6 @@ class StandingWorld:
     @property
     def engine(self) -> EmbeddedEngine:
         return EmbeddedEngine(self.request, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
-
-    def targeting(self, *names: str) -> EmbeddedEngine:
-        request = replace(self.request, targets=tuple(f"**::{name}" for name in names))
-        return EmbeddedEngine(request, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
 
     @property
     def config(self) -> StackConfig:

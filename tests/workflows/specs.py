@@ -16,7 +16,6 @@ from workflows.world import ACTIONS, OwnActions, OwnPin, World, load_world
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMIT = "c0ffee" * 6 + "cafe"
-TPU_SUITE_ENDS = "        timeout_minutes: 16\n"
 Edits = Iterable[Iterable[str]]
 """Pairs of what stands in a text and what takes its place, once."""
 

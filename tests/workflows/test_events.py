@@ -57,9 +57,6 @@ def jobs(event: GitHubEvent, given: Given | None = None, **specs: dict[str, Any]
     return {job.id: job for job in found.jobs}
 
 
-FORK_GUARD = "github.event.pull_request.head.repo.full_name == github.repository"
-
-
 @st.composite
 def graphs(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
     """Jobs without conditions, each of which needs some of those before it."""

@@ -7,7 +7,7 @@ from infra.fleet.versions import PartKind, VersionPart
 from tests.fleet.controller.given_fleet import START
 from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, target
 
-IMAGE_B, BUNDLE_2 = VersionPart(PartKind.IMAGE, "sha256:b"), VersionPart(PartKind.BUNDLE, "2")
+IMAGE_B = VersionPart(PartKind.IMAGE, "sha256:b")
 
 
 def bundles(pool: Pool) -> str:
