@@ -7,6 +7,7 @@ training is in a real cluster, which no file holds.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import tarfile
@@ -18,6 +19,10 @@ import pytest
 
 from bench.cloud import daemon
 from bench.cloud.kubernetes.control import KubernetesControl
+from bench.providers.google.settings import ProviderSettings
+from bench.providers.google.tables import TYPES
+from infra.engines.official.workspace import provider_inputs
+from infra.engines.protocol import CloudName, EngineRequest
 from tests.cli.conftest import ROOT, Checkout
 
 RECORDED: Final = Path(__file__).with_name("recorded")
@@ -32,7 +37,41 @@ KEPT: Final = (
 """What holds work or data: VMs, repositories, clusters and node pools, secrets, buckets."""
 
 
-@pytest.fixture(params=sorted(each.name.partition(".")[0] for each in RECORDED.iterdir()))
+VIEWS: Final = frozenset({"id", "__defaults", "__meta", "pulumiLabels", "effectiveLabels", "effectiveAnnotations"})
+"""Outputs that every type may have, in no table."""
+ENGINES: Final = sorted(each.name.partition(".")[0] for each in RECORDED.iterdir())
+
+
+def recorded(engine: str) -> Iterator[dict[str, Any]]:
+    """Google Cloud's resources in the states that an engine left."""
+    with tarfile.open(RECORDED / f"{engine}.tar.xz") as archive:
+        for member in archive:
+            if (
+                "/.pulumi/stacks/" in member.name
+                and member.name.endswith(".json")
+                and (file := archive.extractfile(member))
+            ):
+                resources = json.load(file)["checkpoint"]["latest"]["resources"]
+                yield from (each for each in resources if each["type"].startswith("gcp:"))
+
+
+def test_each_output_of_an_older_state_is_still_one_of_its_type() -> None:
+    """One that a state lacks is a difference to the other engine, which may replace a cluster for it."""
+    unknown = {
+        (each["type"], name)
+        for each in recorded("embedded")
+        for name, value in each["outputs"].items()
+        if value is not None and name not in {*VIEWS, *TYPES[each["type"]].fields}
+    }
+    assert unknown == set()
+
+
+def test_the_embedded_provider_takes_the_settings_that_the_official_engine_writes() -> None:
+    request = EngineRequest(root=ROOT, home=ROOT, stack="ci", cloud=CloudName.LOCAL, cloud_url="http://127.0.0.1:1")
+    assert ProviderSettings().with_config({**provider_inputs(request), "project": "a-lab"}).project == "a-lab"
+
+
+@pytest.fixture(params=ENGINES)
 def taken_over(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkout]:
     with tarfile.open(RECORDED / f"{request.param}.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")

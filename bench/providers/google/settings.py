@@ -19,6 +19,17 @@ MANAGED: Final = "pulumiLabels"
 EFFECTIVE: Final = "effectiveLabels"
 
 
+_UNUSED: Final = frozenset(
+    {
+        "accessToken", "batching", "billingProject", "credentials", "disableGoogleProviderAutoRegister",
+        "disableGlobalProjectWarning", "externalCredentials", "impersonateServiceAccount",
+        "impersonateServiceAccountDelegates", "pluginDownloadURL", "pollInterval", "requestReason", "requestTimeout",
+        "scopes", "skipRegionValidation", "universeDomain", "userProjectOverride", "version",
+    }
+)  # fmt: skip
+"""Settings of credentials, hosts and pacing, which a state of the official engine has: the local cloud needs none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSettings:
     """Of all resources of a provider. project: where a program names none. attribution: whether a create adds the
@@ -33,7 +44,7 @@ class ProviderSettings:
         A default provider's settings arrive as the stack file's text.
         """
         given = {key: value for key, value in config.items() if value is not None and not key.startswith("__")}
-        known = {"addPulumiAttributionLabel", "project", "version"}
+        known = {"addPulumiAttributionLabel", "project", *_UNUSED}
         if unknown := sorted(key for key in given.keys() - known if not key.endswith("CustomEndpoint")):
             raise ProviderError(f"gcp:{', gcp:'.join(unknown)}: the embedded provider has no such setting")
         attribution = given.get("addPulumiAttributionLabel", self.attribution)
