@@ -233,6 +233,6 @@ def lines(draw: st.DrawFn) -> list[str]:
 
 
 @given(lines())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 def test_no_word_of_a_command_line_is_our_fault(run: Callable[..., Result], said: list[str]) -> None:
     run(*itertools.filterfalse({"--watch"}.__contains__, said))

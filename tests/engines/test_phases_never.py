@@ -102,7 +102,7 @@ def becomes(
         assert all(marks[kind] + each.others <= each.limit.chips for kind, each in zip(KINDS, bounds, strict=True))
 
 
-@settings(deadline=None, max_examples=5)
+@settings(deadline=None, max_examples=3)
 @given(FLEET, FLEET, SPARE, OTHERS, st.integers(0, 2), st.booleans())
 @example(TIGHT, GROWN, NO_SPARE, 0, 0, False)
 @example(TIGHT, GROWN, NO_SPARE, 3, 1, True)

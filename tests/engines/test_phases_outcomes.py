@@ -43,7 +43,7 @@ def of_pool(standing: dict[str, str], pool: str) -> dict[str, str]:
     return {name: each for name, each in standing.items() if name.startswith(f"{pool}-")}
 
 
-@settings(max_examples=10)
+@settings(max_examples=4)
 @example(before=pools(a=0, b=0, c=2), after=pools(a=1, b=1, c=1), parallel=1, waits=False)
 @example(before=pools(a=0, b=0, c=1), after=pools(a=1, b=1) | larger(c=1), parallel=1, waits=False)
 @example(before=pools(a=1, b=1, c=2), after=pools(a=2, b=2, c=1), parallel=1, waits=True)

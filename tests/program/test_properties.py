@@ -103,7 +103,7 @@ def what_cannot_be_made_again_is_protected(config: StackConfig, built: Built) ->
 
 
 @given(configs())
-@settings(many, max_examples=25)
+@settings(many, max_examples=10)
 def test_every_stack_that_the_schema_lets_through_is_sound(config: StackConfig) -> None:
     built = program(config)
     one_vm_a_slot_and_one_account_a_pool(config, built)
@@ -113,7 +113,7 @@ def test_every_stack_that_the_schema_lets_through_is_sound(config: StackConfig) 
 
 
 @given(configs(), st.data())
-@settings(many, max_examples=10)
+@settings(many, max_examples=5)
 def test_one_more_slice_anywhere_is_one_more_resource(config: StackConfig, data: st.DataObject) -> None:
     if not config.pools:
         return

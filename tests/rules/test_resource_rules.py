@@ -165,7 +165,7 @@ VIEWS = st.builds(
 EDIT = edit()
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=120)
 @given(st.lists(VIEWS, max_size=4))
 def test_no_rule_raises_on_any_resource_and_equal_resources_are_judged_alike(views: list[ResourceView]) -> None:
     found = judge(EDIT, views)

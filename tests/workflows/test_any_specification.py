@@ -89,7 +89,7 @@ def specifications(draw: st.DrawFn) -> str:
     return yaml.safe_dump(document, allow_unicode=True, sort_keys=False)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(specifications())
 def test_files_are_read_as_written_with_limits_of_every_job_and_no_fork_reaches_a_runner_of_ours(text: str) -> None:
     spec = read_spec(text, "any", "workflows/spec/any.yaml", specs.world())

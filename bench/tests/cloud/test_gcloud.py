@@ -58,6 +58,7 @@ def test_gcloud_walks_the_life_of_a_vm(gcloud: GCloud, ticking_cloud: TestCloud)
     assert ticking_cloud.control.nodes() == []
 
 
+@pytest.mark.heavy
 def test_gcloud_lists_every_zone_and_reads_errors(gcloud: GCloud, ticking_cloud: TestCloud) -> None:
     for zone in ("us-west4-a", "us-east1-c"):
         ask(ticking_cloud.url, "POST", f"/v2/projects/lab/locations/{zone}/nodes?nodeId=vm-0", NODE)

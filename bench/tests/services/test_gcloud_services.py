@@ -57,6 +57,7 @@ def gcloud(tool, google, tmp_path):
     return run
 
 
+@pytest.mark.heavy
 def test_gcloud_lists_triggers_and_jobs(gcloud, client):
     parent, topic = f"projects/{PROJECT}/locations/us-central1", f"projects/{PROJECT}/topics/listed"
     client("pubsub").projects().topics().create(name=topic, body={}).execute()
@@ -88,6 +89,7 @@ def test_gcloud_walks_the_life_of_a_secret(gcloud, client, refused):
     refused(404, secrets.get(name=name))
 
 
+@pytest.mark.heavy
 def test_gcloud_storage_writes_and_reads_objects(gcloud, client, tmp_path):
     storage = client("storage")
     storage.buckets().insert(project=PROJECT, body={"name": "gcloud-lab-objects"}).execute()
@@ -182,6 +184,7 @@ def test_gcloud_grants_enables_stores_and_encrypts(gcloud, tmp_path):
     assert opened == "open sesame"
 
 
+@pytest.mark.heavy
 def test_gcloud_makes_a_slice_and_lists_clusters(gcloud, client, google, settled):
     """gcloud says the topology of a slice and no kind of placement."""
     gke = Gke(client, google, settled, PROJECT, "us-central2")

@@ -54,6 +54,7 @@ def nodes(fleet: Checkout) -> dict[str, int]:
     return fleet.json("cloud", "status")["nodes"]
 
 
+@pytest.mark.heavy
 def test_sweeps_bring_a_fleet_in_trouble_back_and_touch_nothing_of_others(fleet: Checkout) -> None:
     for vm in PREEMPTED:
         fleet.ok("cloud", "preempt", vm)

@@ -110,6 +110,7 @@ def test_a_bad_image_is_taken_back_from_its_canary_and_status_says_why(images: _
     assert (reports(fleet, "image"), reports(fleet, "phase")) == (before, {"idle": 6})
 
 
+@pytest.mark.heavy
 def test_rollouts_rest_while_they_are_paused_and_are_taken_back_by_command(images: _Images, tmp_path: Path) -> None:
     fleet, before = images.checkout, reports(images.checkout, "image")
     three = promoted(images, tmp_path, "three", hours=3)

@@ -207,6 +207,7 @@ def test_a_pool_that_is_made_again_and_again_is_told(fleet: Fleet, google: Clien
     assert not fleet.open("heal-rate-high", in_minutes=60)
 
 
+@pytest.mark.heavy
 def test_a_rollout_that_its_canary_does_not_survive_is_told_until_another_target_stands(
     fleet: Fleet, google: Clients
 ) -> None:

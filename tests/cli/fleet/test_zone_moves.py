@@ -86,6 +86,7 @@ def test_one_up_makes_waits_drains_and_deletes(fleet: Checkout, monkeypatch: pyt
     assert not set(GOES) & standing(fleet)
 
 
+@pytest.mark.heavy
 def test_what_never_serves_takes_nobodys_place(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet.edit("ci", "europe-west4-a: 1", "us-east5-b: 1")
     who_serves(monkeypatch, lambda slot: "us-east5" not in slot.name)

@@ -20,7 +20,9 @@ LONG: Final = 1.0
 """Days of a life in the heavy tier, with as many faults as `drawn` usually has."""
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(each, marks=[] if each < 16 else [pytest.mark.heavy]) for each in range(50)]
+)
 def test_a_life_under_faults_keeps_every_promise_and_ends_as_declared(seed: int) -> None:
     lives_well(seed, drawn(seed, **SHORT))
 

@@ -63,6 +63,7 @@ def test_a_place_that_fails_without_an_error_leads_to_the_fallback(
     assert found["create-fruitless"] > told * HOUR / EVERY
 
 
+@pytest.mark.heavy
 def test_vms_that_are_stuck_for_days_lead_to_the_fallback_and_are_found_until_they_are_gone() -> None:
     life = newborn(0)
     with in_process():

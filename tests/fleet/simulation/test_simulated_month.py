@@ -140,6 +140,7 @@ def stretches(month: Month, runs: Sequence[Planned]) -> list[tuple[str, str, str
     return told
 
 
+@pytest.mark.heavy
 def test_a_month_of_nights_keeps_its_promise(cloud: TestCloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = planned()
     with laboratory(cloud, tmp_path, runs, monkeypatch) as month:

@@ -35,7 +35,7 @@ def _plan(counts: tuple[int, ...], length: int, letter: str, **more: object) -> 
 COUNTS = st.tuples(*(st.sampled_from((0, 1, 3, 200)) for _ in OPS))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(
     counts=COUNTS,
     length=st.sampled_from((0, 1, 40, 2000)),
