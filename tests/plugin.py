@@ -44,7 +44,6 @@ END_TO_END = (
     "tests/fleet/test_runner_boot.py",
     "tests/fleet/test_runner_docker.py",
     "tests/fleet/test_runner_isolation.py",
-    "tests/fleet/test_runner_orders.py",
     "tests/fleet/test_runner_slice.py",
     "tests/fleet/test_runner_supervisor.py",
     "tests/fleet/test_service.py",

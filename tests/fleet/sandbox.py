@@ -25,12 +25,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from infra.fleet.bundle import RUNNER, Bundle, runner_bundle
+from infra.fleet.bundle import RUNNER, runner_bundle
 from infra.fleet.records import encode
 
 TOKEN = "ya29.token-of-the-sandbox"
@@ -60,69 +60,8 @@ echo "2026-11-21 15:00:01Z: Running job: tpu-tests"
 echo "2026-11-21 15:00:09Z: Job tpu-tests completed with result: Succeeded"
 """
 """What GitHub's runner prints of a job, as a script."""
-NO_JOB = """
-echo "2026-11-21 15:00:00Z: Listening for Jobs"
-while [[ ! -e $SANDBOX/stopped ]]; do /bin/sleep 0.02; done
-exit 130
-"""
-"""A runner that has no job until it is stopped."""
-
-_RECORD = '#!/bin/bash\nprintf "%s\\n" "$(basename "$0") $*" >>"$SANDBOX/calls"\n'
-_DOCKER = (
-    _RECORD
-    + r"""
-broken() { [[ -e $SANDBOX/no-$1 ]]; }
-case "$1 $2" in
-  "login "*) cat >/dev/null ;;
-  "pull "*) broken pull && exit 1; printf "%s\n" "${@: -1}" >>"$SANDBOX/images" ;;
-  "version "*) broken docker && exit 1; echo 29.9.0 ;;
-  "image ls") printf "sha256:%s\n" old "$(tail -n 1 "$SANDBOX/images")" ;;
-  "image rm") [[ ! -e $SANDBOX/freed ]] || cp "$SANDBOX/freed" "$SANDBOX/free" ;;
-  "image inspect")
-    grep -qx "${@: -1}" "$SANDBOX/images" || exit 1
-    [[ $* != *Config.Env* ]] || printf "PATH=/bin\nGITHUB_RUNNER_VERSION=%s\n" "$(<"$SANDBOX/has-runner")"
-    [[ $* != *.Id* ]] || printf "sha256:%s\n" "${@: -1}"
-    ;;
-  "ps "*) broken docker && exit 1; cat "$SANDBOX/left" 2>/dev/null ;;
-  "rm "*) broken rm && exit 1; rm -f "$SANDBOX/left" ;;
-  "stop "*) touch "$SANDBOX/stopped" ;;
-  "run "*)
-    read -r jit
-    printf "%s\n" "$jit" >>"$SANDBOX/jits"
-    cat /proc/[0-9]*/cmdline 2>/dev/null | grep -qaFf <(printf "%s" "$jit") && echo "the registration is listed"
-    source "$SANDBOX/container"
-    ;;
-esac
-exit 0
-"""
-)
-_FAKES = {
-    "apt-get": _RECORD + '[[ "$*" == *install* ]] && touch "$SANDBOX/installed"\n[[ ! -e $SANDBOX/no-packages ]]\n',
-    "chown": _RECORD,
-    "df": '#!/bin/bash\nprintf "Avail\\n%sM\\n" "$(<"$SANDBOX/free")"\n',
-    "docker": _DOCKER,
-    "fuser": _RECORD + '[[ -e $SANDBOX/locked ]] && { [[ -e $SANDBOX/locked-for-good ]] || rm "$SANDBOX/locked"; }\n',
-    "git": _RECORD + '[[ ! -e $SANDBOX/no-github && $* != */private* ]] && mkdir -p "${@: -1}"\n',
-    "ip": _RECORD + "[[ $2 != show ]]\n",
-    "iptables": _RECORD + "[[ ! -e $SANDBOX/no-iptables ]]\n",
-    "iptables-restore": _RECORD + '[[ ! -e $SANDBOX/no-iptables ]] && sed "s/^/  /" >>"$SANDBOX/calls"\n',
-    "mount": _RECORD + '[[ ! -e $SANDBOX/no-mount ]] && touch "$SANDBOX/mounted"\n',
-    "mountpoint": "#!/bin/bash\n[[ -e $SANDBOX/mounted ]]\n",
-    "setpriv": _RECORD + 'while [[ $1 == --* ]]; do [[ $1 == --re?id ]] && shift; shift; done\nexec "$@"\n',
-    # A wait that no longer ends ends whoever waits. What happens meanwhile is the test's own; it takes no time, so the
-    # turn to ask the broker comes with it.
-    "sleep": _RECORD
-    + 'rm -f "$TIDEPOOL_ROOT/var/lib/tidepool/turn"\n'
-    + '[[ ! -e $SANDBOX/meanwhile ]] || source "$SANDBOX/meanwhile"\n'
-    + '(($(grep -c ^sleep "$SANDBOX/calls") < $(<"$SANDBOX/sleeps"))) || kill "$PPID"\n',
-    "systemctl": _RECORD + '[[ ! -e $SANDBOX/no-systemd || "$*" != $(<"$SANDBOX/no-systemd") ]]\n',
-    "udevadm": _RECORD + "[[ ! -e $SANDBOX/no-udev ]]\n",
-    "umount": _RECORD + '[[ ! -e $SANDBOX/no-umount ]] && rm -f "$SANDBOX/mounted"\n',
-    "unshare": _RECORD + 'while [[ $1 == --* ]]; do shift; done\nexec "$@"\n',
-    # The internet is below the sandbox's own server: https://HOST/PATH is asked for as http://SERVER/HOST/PATH.
-    "curl": '#!/bin/bash\nexec "$REAL_CURL" "${@/#https:\\/\\//http://$GCE_METADATA_HOST/}"\n',
-}
-_UV = _RECORD + 'mkdir -p "$UV_CACHE_DIR/wheels"\n[[ ! -e $SANDBOX/bad-lock ]]\n'
+STAND_INS = Path(__file__).parent / "stand_ins"
+"""Programs in place of those that change a machine; each writes down how it is called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +80,8 @@ class Boot:
 class Sandbox:
     """One VM. `objects` is its fleet bucket, `internet` what https addresses answer, `requests` what was asked for.
 
-    broker: its answers in order, each a status, a Retry-After (0 for none) and a body; after the last it is down.
-    asked: the bodies, with the token, that the broker got. registered: called at every registration. reports: every one
-    that was written.
+    broker: registrations that it grants, in order; after the last it is down.
+    asked: the bodies, with the token, that the broker got. reports: every one that was written.
     """
 
     path: Path
@@ -152,9 +90,8 @@ class Sandbox:
     objects: dict[str, bytes] = field(default_factory=dict)
     internet: dict[str, bytes] = field(default_factory=dict)
     requests: list[tuple[str, str]] = field(default_factory=list)
-    broker: list[tuple[int, int, dict[str, Any]]] = field(default_factory=list)
+    broker: list[dict[str, Any]] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
-    registered: Callable[[], None] = lambda: None
     reports: list[dict[str, Any]] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
     identity: Callable[[str], str] = lambda audience: f"identity of {audience} full"
@@ -169,8 +106,6 @@ class Sandbox:
     """Objects that storage answers with 503, and `reports` for no write at all."""
     refuse: int = 0
     """So many storage requests are answered with 403 first, as before the first publish."""
-    hesitate: dict[str, int] = field(default_factory=dict)
-    """By path below `instance/`, how many requests the metadata server answers with 503 first."""
 
     @property
     def root(self) -> Path:
@@ -180,21 +115,13 @@ class Sandbox:
         """Put the bundle of the sandbox's shell files and the start-up record into the bucket, as the program does; and
         where images are given the pointer to them, as promotion does.
         """
-        digest = self.put_bundle(runner_bundle(self.runner))
-        body = {
-            "version": 1,
-            "bundle": digest,
-            "broker": f"http://{self.server}",
-            "serves": {"tpu-ci": ["marin-community/marin"]},
-        }
+        bundle = runner_bundle(self.runner)
+        self.objects[f"runner/bundles/{bundle.sha256}.tar.gz"] = bundle.content.encode()
+        serves = {"tpu-ci": ["marin-community/marin"]}
+        body = {"version": 1, "bundle": bundle.sha256, "broker": f"http://{self.server}", "serves": serves}
         self.objects["runner/startup.json"] = encode({**body, **startup})
         if images is not None:
             self.objects["runner/current.json"] = encode({"version": 1, "images": images})
-        return digest
-
-    def put_bundle(self, bundle: Bundle, name: str = "") -> str:
-        """Put a bundle under its digest, or under the name of another."""
-        self.objects[f"runner/bundles/{name or bundle.sha256}.tar.gz"] = bundle.content.encode()
         return bundle.sha256
 
     def limit(self, **values: str) -> None:
@@ -218,28 +145,22 @@ class Sandbox:
         """Something that goes wrong, or that a stand-in reads: locked, no-github, free, meanwhile ..."""
         (self.path / name).write_text(text)
 
-    def clear(self, name: str) -> None:
-        (self.path / name).unlink(missing_ok=True)
-
     def without(self, tool: str) -> None:
         (self.path / "bin" / tool).unlink()
 
     def order(self, **orders: Any) -> None:
-        self.objects[ORDERS] = json.dumps({"version": 1, **orders}).encode()
+        self.objects[ORDERS] = encode({"version": 1, **orders})
 
     def grants(self, count: int) -> None:
         """So many registrations, one after another."""
         body = {"jit": JIT, "expires": "2026-11-21T16:00:00Z"}
-        self.broker += [(200, 0, {"runner": f"{VM}-00000{number}", **body}) for number in range(count)]
+        self.broker += [{"runner": f"{VM}-00000{number}", **body} for number in range(count)]
 
     def device(self, number: int, *, busy: bool = False) -> Path:
         """A chip as vfio shows it: a group that opens, unless it is busy (then it is what does not open)."""
         group = self.root / f"dev/vfio/{number}"
         group.parent.mkdir(parents=True, exist_ok=True)
-        if busy:
-            group.mkdir()
-        else:
-            group.touch()
+        (group.mkdir if busy else group.touch)()
         function = self.root / f"sys/bus/pci/devices/0000:00:0{number}.0"
         function.mkdir(parents=True)
         (function / "iommu_group").touch()
@@ -274,12 +195,6 @@ class Sandbox:
     @property
     def report(self) -> dict[str, Any]:
         return json.loads(self.objects[REPORT])
-
-    @property
-    def phases(self) -> list[str]:
-        """The phases that were reported, one after another."""
-        said = [report["phase"] for report in self.reports]
-        return [phase for number, phase in enumerate(said) if number == 0 or phase != said[number - 1]]
 
     def _run(self, script: Path, sleeps: int, inside: tuple[str, ...] = (), seconds: int = 60) -> Boot:
         calls = self.path / "calls"
@@ -329,14 +244,18 @@ def sandbox(path: Path) -> Generator[Sandbox]:
         real = sys.executable if tool == "python3" else shutil.which(tool)
         if real is not None:
             (path / "bin" / tool).symlink_to(real)
-    for name, text in _FAKES.items():
-        fake = path / "bin" / name
-        fake.write_text(text)
-        fake.chmod(0o755)
+    for fake in STAND_INS.iterdir():
+        if fake.name != "uv":
+            shutil.copy(fake, path / "bin")
     shutil.copytree(RUNNER, path / "runner", ignore=shutil.ignore_patterns("__pycache__"))
-    with _server() as (server, address):
-        vm = Sandbox(path=path, server=address, runner=path / "runner")
-        server.vm = vm
+
+    class Mine(_Handler):
+        """Of one VM."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Mine) as server:
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+        vm = Sandbox(path=path, server=f"127.0.0.1:{server.server_port}", runner=path / "runner")
+        Mine.vm = vm
         _pin_archives(vm)
         (vm.root / "proc").mkdir(parents=True)
         (vm.root / "proc/meminfo").write_text(f"MemTotal:       {48 << 20} kB\nMemFree:        1 kB\n")
@@ -345,11 +264,14 @@ def sandbox(path: Path) -> Generator[Sandbox]:
         vm.publish()
         vm.device(0)
         yield vm
+        server.shutdown()
 
 
 def _pin_archives(vm: Sandbox) -> None:
-    runner, wheel = _archive({"run.sh": ""}), _uv_wheel("9.9.9")
-    docker = _archive({"docker/docker": _DOCKER})
+    with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
+        archive.write(STAND_INS / "uv", "uv-9.9.9.data/scripts/uv")
+    runner, wheel = _archive({"run.sh": ""}), packed.getvalue()
+    docker = _archive({"docker/docker": (STAND_INS / "docker").read_text()})
     vm.internet = {
         "/github.com/runner.tar.gz": runner,
         "/files.pythonhosted.org/uv.whl": wheel,
@@ -376,21 +298,8 @@ def _archive(files: dict[str, str]) -> bytes:
     return buffer.getvalue()
 
 
-def _uv_wheel(version: str) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(f"uv-{version}.data/scripts/uv", _UV)
-    return buffer.getvalue()
-
-
-class _Server(ThreadingHTTPServer):
-    vm: Sandbox
-
-
 class _Handler(BaseHTTPRequestHandler):
-    @property
-    def vm(self) -> Sandbox:
-        return cast("_Server", self.server).vm
+    vm: Sandbox
 
     def do_GET(self) -> None:
         vm = self.vm
@@ -411,15 +320,12 @@ class _Handler(BaseHTTPRequestHandler):
         token = self.headers.get("Authorization", "")
         vm.requests.append((parts.path, token))
         if parts.path == "/v1/registrations":
-            assert self.headers.get("X-Serverless-Authorization") == token, "Cloud Run checks that one"
             vm.asked.append({**json.loads(body), "token": token})
             assert self.headers["X-Serverless-Authorization"] == token, "Cloud Run checks this one"
-            status, again, answer = (
-                vm.broker.pop(0) if vm.broker else (503, 300, {"reason": "down", "message": "Down."})
-            )
-            if status == 200:
-                vm.registered()
-            self._send(status, json.dumps(answer).encode(), {"Retry-After": str(again)} if again else {})
+            if vm.broker:
+                self._send(200, json.dumps(vm.broker.pop(0)).encode())
+            else:
+                self._send(503, b'{"reason": "down", "message": "Down."}', {"Retry-After": "300"})
         elif token != f"Bearer {TOKEN}" or "reports" in vm.down:
             self._send(503, b"")
         else:
@@ -446,10 +352,6 @@ class _Handler(BaseHTTPRequestHandler):
             ),
             **self.vm.metadata,
         }
-        if self.vm.hesitate.get(path, 0) > 0:
-            self.vm.hesitate[path] -= 1
-            self._send(503, b"")
-            return
         if path == "service-accounts/default/identity":
             values[path] = self._identity()
         known = path in values and self.headers.get("Metadata-Flavor") == "Google"
@@ -485,19 +387,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - http.server's own name
         """Said by tests where it matters."""
-
-
-@contextmanager
-def _server() -> Generator[tuple[_Server, str]]:
-    server = _Server(("127.0.0.1", 0), _Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield server, f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def containers(boot: Boot) -> list[list[str]]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,23 +28,6 @@ def vm(tmp_path: Path, tool: Callable[[str], str]) -> Iterator[Sandbox]:
         tool(name)
     with sandbox(tmp_path) as made:
         yield made
-
-
-def development(name: str) -> str:
-    """A development tool of this interpreter's environment."""
-    return str(Path(sys.executable).parent / name)
-
-
-def test_shell_files_pass_shellcheck() -> None:
-    done = subprocess.run([development("shellcheck"), *SHELL_FILES], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-
-
-def test_shell_files_are_formatted() -> None:
-    done = subprocess.run(
-        [development("shfmt"), "-i", "2", "-ci", "-d", *SHELL_FILES], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize(
@@ -94,16 +75,6 @@ def test_a_second_boot_repeats_nothing_that_is_done(vm: Sandbox) -> None:
     units = "tidepool-containerd.service tidepool-docker.service"
     assert f"systemctl start {units}" in second.calls, "what runs is not interrupted"
     assert "udevadm trigger --action=change --subsystem-match=pci" in second.calls, "sysfs forgets owners"
-
-
-@pytest.mark.parametrize("fault", [pytest.param("no-github", marks=HEAVY), "bad-lock"])
-def test_a_cache_that_cannot_be_warmed_is_logged_and_ignored(vm: Sandbox, fault: str) -> None:
-    vm.flag(fault)
-    boot = vm.boot()
-    assert boot.status == 0, boot.log
-    assert "the cache could not be warmed for marin-community/marin" in boot.log
-    assert "warm-cache: failed after N s, and the boot goes on" in boot.log
-    assert "step 9 of 9, start-supervisor: done" in boot.log
 
 
 def test_uvs_cache_is_on_a_vm_where_images_say_that_it_is() -> None:
@@ -191,16 +162,6 @@ def test_no_request_may_hang(path: str) -> None:
     ]
     endless = [line for line in calls if not re.search(r"-fsSm \d|--max-time|--speed-time|timeout \d", line)]
     assert not endless, "a peer that accepts and never answers would hold the boot for ever"
-
-
-@pytest.mark.parametrize("path", ["attributes/tidepool-region", pytest.param("attributes/tidepool-pool", marks=HEAVY)])
-def test_a_metadata_server_that_refuses_at_first_is_asked_again(vm: Sandbox, path: str) -> None:
-    vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
-    vm.hesitate[path] = 2
-    boot = vm.boot()
-    assert boot.status == 0, boot.log
-    assert "docker pull" in "\n".join(boot.calls)
-    assert "the cache was warmed for marin-community/marin" in boot.log
 
 
 def test_a_vm_that_boots_before_the_first_publish_waits_for_it(vm: Sandbox) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from infra.fleet import proofs
 from infra.fleet.broker.decide import A_TURN
+from infra.fleet.bundle import runner_bundle
 from infra.fleet.runner.supervisor.container import RUNNER_ENTRY
 from infra.fleet.runner.supervisor.limits import ASK_APART
 from tests.fleet.sandbox import (
@@ -41,7 +42,6 @@ def test_a_good_cycle_cleans_registers_runs_one_job_and_asks_again(vm: Sandbox, 
         calls.write_text("\n".join(cycle.calls) + "\n")
     assert cycle.log == log.read_text()
     assert "\n".join(cycle.calls) + "\n" == calls.read_text()
-    assert vm.phases == ["booting", "cleaning", "pulling", "registering", "idle", "busy", "cleaning", "registering"]
     assert (vm.path / "jits").read_text() == f"{JIT}\n"
 
 
@@ -102,38 +102,6 @@ def test_a_registration_of_another_shape_is_left_to_the_runner(tmp_path: Path, p
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["run.sh"]
 
 
-def test_a_container_gets_the_tpu_and_nothing_else_of_the_vm(vm: Sandbox) -> None:
-    (vm.root / "var/lib/tidepool/warmed/marin").mkdir(parents=True)
-    vm.grants(1)
-    (arguments,) = containers(vm.supervise())
-    assert not {"--privileged", "--volume", "-v", "--network", "--pid", "--ipc", "--publish", "-p"} & set(arguments)
-    assert values(arguments, "--device") == ["ROOT/dev/vfio:/dev/vfio"]
-    assert values(arguments, "--mount") == ["type=bind,src=ROOT/var/lib/tidepool/job/cache,dst=/opt/uv/cache"]
-    assert values(arguments, "--user") == ["1000:1000"]
-    assert (values(arguments, "--cap-drop"), values(arguments, "--cap-add")) == (["ALL"], ["SYS_RESOURCE"])
-    assert values(arguments, "--security-opt") == ["no-new-privileges"]
-    assert values(arguments, "--shm-size") == ["100g"]
-    assert values(arguments, "--stop-timeout") == ["5"]
-    assert values(arguments, "--ulimit") == ["memlock=68719476736:68719476736"]
-    environment = dict(each.split("=", 1) for each in values(arguments, "--env"))
-    assert environment == {
-        "JAX_COORDINATOR_ADDRESS": "127.0.0.1",
-        "JAX_PLATFORMS": "tpu,cpu",
-        "PJRT_DEVICE": "TPU",
-        "TPU_ACCELERATOR_TYPE": "v5litepod-4",
-        "TPU_CHIPS_PER_HOST_BOUNDS": "2,2,1",
-        "TPU_CI": "true",
-        "TPU_HOST_BOUNDS": "1,1,1",
-        "TPU_MIN_LOG_LEVEL": "3",
-        "TPU_SKIP_MDS_QUERY": "true",
-        "TPU_STDERR_LOG_LEVEL": "3",
-        "TPU_WORKER_HOSTNAMES": "localhost",
-        "TPU_WORKER_ID": "0",
-        "UV_CACHE_DIR": "/opt/uv/cache",
-        "WANDB_MODE": "offline",
-    }
-
-
 def test_the_next_job_finds_nothing_of_the_last_one(vm: Sandbox) -> None:
     job = vm.root / "var/lib/tidepool/job"
     vm.flag("container", f'{ONE_JOB}\nls {job} >>"$SANDBOX/found"\ntouch {job}/left-by-a-job\n')
@@ -179,13 +147,6 @@ def test_a_vm_that_is_not_fit_says_why_and_takes_no_job(vm: Sandbox, fault: str)
     assert not containers(cycle)
 
 
-def test_a_job_leaves_the_machine_processes_and_memory(vm: Sandbox) -> None:
-    vm.grants(1)
-    (arguments,) = containers(vm.supervise())
-    assert values(arguments, "--pids-limit") == ["32768"]
-    assert values(arguments, "--memory") == [f"{48 * 1024 - 4096}m"]
-
-
 def test_after_a_short_job_the_broker_is_asked_when_it_lets_a_vm_come_again(vm: Sandbox) -> None:
     vm.limit(ASK_APART=f"{A_TURN.total_seconds():.0f}")
     vm.grants(2)
@@ -208,6 +169,19 @@ def test_what_a_job_prints_cannot_break_the_report(vm: Sandbox) -> None:
     assert len(told) == 1
     assert set(told[0]) == {"at", "event", "job", "runner"}
     assert told[0]["job"].isprintable()
+
+
+def test_an_ordered_bundle_is_fetched_checked_and_started(vm: Sandbox) -> None:
+    vm.supervise()
+    (vm.runner / "lib.sh").write_text((vm.runner / "lib.sh").read_text() + "# another bundle\n")
+    other = runner_bundle(vm.runner)
+    vm.objects[f"runner/bundles/{other.sha256}.tar.gz"] = other.content.encode()
+    vm.order(bundle=other.sha256)
+    cycle = vm.supervise()
+    assert cycle.status == 0, cycle.log
+    assert (vm.root / "var/lib/tidepool/current").readlink().name == other.sha256
+    assert vm.report["bundle"] == other.sha256
+    assert cycle.calls[-1] == "systemctl restart --no-block tidepool-supervisor.service"
 
 
 @HEAVY

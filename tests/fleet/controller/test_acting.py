@@ -20,7 +20,6 @@ from infra.fleet.controller.actions import (
     Drain,
     Recreate,
     RemoveRunner,
-    Report,
     Restart,
 )
 from infra.fleet.controller.events import Result
@@ -30,7 +29,7 @@ from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, Trou
 from infra.fleet.controller.outcomes import ActionOutcome
 from infra.model import bucket_names
 from infra.model.catalogue import CapacityKind
-from tests.fleet.controller.given_fleet import AWAY, HOME, START, V5E, fleet, labels, node, place, runner, seen, slot
+from tests.fleet.controller.given_fleet import AWAY, HOME, START, V5E, fleet, node, place, runner, seen, slot
 
 FLEET = fleet(slots=(slot(0, fallbacks=(place(AWAY),)), slot(1)))
 VM, OTHER = (each.name for each in FLEET.slots)
@@ -198,12 +197,6 @@ def test_a_vm_that_lives_is_deleted_only_where_no_job_runs_on_it(github: Any, re
     assert bool(tpus.sent()) is (result is Result.DONE)
 
 
-def test_a_vm_of_a_run_goes_without_a_word_of_github() -> None:
-    ours = labels() | {"tidepool-run": "1-1", "tidepool-expires": "1"}
-    tpus, of_a_run = Tpus(node(VM, labels=ours)), node(VM, labels=ours)
-    assert came(actor(tpus).do(Delete(node=of_a_run, **WHY))) == (Result.DONE, "")
-
-
 @pytest.mark.parametrize(
     ("status", "result", "zone_in_trouble"),
     [(404, Result.DONE, False), (403, Result.FAILED, False), (499, Result.FAILED, False), (500, Result.FAILED, True)],
@@ -360,14 +353,6 @@ def test_a_replacement_without_a_place_is_a_delete() -> None:
     tpus = Tpus(DEAD)
     assert came(actor(tpus).do(Recreate(slot=VM, node=DEAD, place=None, **WHY))) == (Result.DONE, "")
     assert tpus.sent() == [("delete", HOME, VM)]
-
-
-@pytest.mark.parametrize(("now", "begun"), [(ACTING_SECONDS - 0.1, True), (ACTING_SECONDS, False)])
-def test_nothing_is_begun_once_the_sweeps_time_is_over(now: float, begun: bool) -> None:
-    tpus = Tpus()
-    tpus.now = now
-    said = (Result.DONE, "") if begun else (Result.LEFT, "the sweep's time is over")
-    assert came(actor(tpus).do(Report(subject="x", **WHY))) == said
 
 
 @pytest.mark.parametrize(

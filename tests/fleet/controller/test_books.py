@@ -50,13 +50,6 @@ def test_a_vm_that_stood_through_days_without_a_sweep_counts_for_all_of_them() -
     assert hours(records) == [72.0]
 
 
-def test_a_days_record_that_cannot_be_read_keeps_no_other_day_from_its_own() -> None:
-    records = Bodies()
-    records.bodies[bucket_names.stood_day_object("ci", FIRST.date())] = {"version": 99}
-    kept(records, FIRST + DAY, FIRST + DAY)
-    assert bucket_names.stood_day_object("ci", (FIRST + DAY).date()) in records.bodies
-
-
 def test_a_run_makers_record_that_cannot_be_read_holds_no_sweep() -> None:
     expired = {"tidepool-stack": "ci", run_labels.RUN: "7-1", run_labels.EXPIRES: str(int(FIRST.timestamp()) - 60)}
     records = Bodies()

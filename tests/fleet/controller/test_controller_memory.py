@@ -23,14 +23,14 @@ from infra.fleet.controller.keys import (
     SourceName,
     suspect_key,
 )
-from infra.fleet.controller.memory import EMPTY, SILENT, Backoff, UnreadableMemoryError
-from infra.fleet.controller.observed import KNOWN, Trouble, unknown
+from infra.fleet.controller.memory import EMPTY, SILENT, UnreadableMemoryError
+from infra.fleet.controller.observed import KNOWN, unknown
 from infra.fleet.controller.outcomes import ActionOutcome, intended, learned
 from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.status.timeline import remembered_as
 from infra.fleet.versions import PartKind, VersionPart
 from infra.model.catalogue import CapacityKind
-from tests.fleet.controller.given_fleet import HOME, START, SWEEP, fleet, seen
+from tests.fleet.controller.given_fleet import HOME, START, fleet, seen
 
 
 def test_a_memory_that_an_older_controller_wrote_is_read_by_what_it_names_and_written_as_it_was() -> None:
@@ -45,11 +45,6 @@ def test_a_memory_that_an_older_controller_wrote_is_read_by_what_it_names_and_wr
     assert (rollout.returning[vm].before.digest, rollout.returning[vm].before.bundle) == ("sha256:e1", "b1")
     assert rollout.bad_parts == {VersionPart(PartKind.BUNDLE, "b1"), VersionPart(PartKind.IMAGE, "sha256:e1")}
     assert [remembered_as(event) for event in memory.events] == [each["what"] for each in document["events"]]
-
-
-def test_no_memory_is_an_empty_one() -> None:
-    assert memories.read(None) == EMPTY
-    assert memories.read(EMPTY.encoded("a")) == EMPTY
 
 
 def content(document: Any) -> bytes:
@@ -103,13 +98,6 @@ def test_keys_are_read_as_they_are_written() -> None:
     finding = FindingKey.unknown(SourceName(SourceKind.GITHUB, "repos/a-lab/code"))
     assert (FindingKey.parse(str(finding)), str(finding)) == (finding, "unknown github repos/a-lab/code")
     assert str(SourceName(SourceKind.REQUESTS)) == "wishes"
-
-
-def test_waits_that_people_end_are_over_and_how_often_it_failed_stays() -> None:
-    key = BackoffKey(HOME, "v5litepod-4", CapacityKind.SPOT)
-    wait = Backoff(failures=3, trouble=Trouble.QUOTA, last=START, until=START + SWEEP, since=START, text="no more")
-    memory = replace(EMPTY, sweeps=9, backoff={key: wait})
-    assert memory.without_waits() == replace(memory, backoff={key: replace(wait, until=START)})
 
 
 def test_an_event_is_added_to_those_before() -> None:

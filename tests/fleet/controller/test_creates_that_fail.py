@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
-from infra.fleet.controller.act import ACTING_SECONDS, Actor
 from infra.fleet.controller.actions import Create
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.events import Result
@@ -16,8 +14,7 @@ from infra.fleet.controller.memory import EMPTY, Creating, Memory
 from infra.fleet.controller.observed import KNOWN, Trouble, unknown
 from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.controller.rules import fallbacks
-from infra.fleet.controller.tpu_api import MINUTE, trouble_of_answer, trouble_of_operation
-from infra.fleet.google import GoogleError
+from infra.fleet.controller.tpu_api import trouble_of_answer, trouble_of_operation
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -31,7 +28,6 @@ from tests.fleet.controller.given_fleet import (
     place,
     seen,
     served,
-    slot,
 )
 
 RATE = "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute' of service"
@@ -136,60 +132,6 @@ def test_nothing_is_made_in_a_fallback_zone_that_cannot_be_asked() -> None:
         f"it is declared and does not exist; {AWAY} does not answer"
     ]
     assert doing(decide(desired, known, memory, now)) == [("Create", name)]
-
-
-def test_a_refusal_is_told_while_somebody_declares_what_was_refused() -> None:
-    desired = fleet(2)
-    absent = seen(desired, nodes=nodes(desired, s0=""))
-    memory = refused(first(desired, absent).memory, desired, Trouble.REFUSED, START, desired.slots[0].name)
-    assert [each.rule for each in decide(desired, absent, memory, START + minutes(2)).findings] == ["create-refused"]
-    mended = fleet(slots=tuple(slot(index, home=place(capacity=CapacityKind.SPOT)) for index in range(2)))
-    assert decide(mended, seen(mended), memory, START + minutes(2)).findings == ()
-
-
-class Limited:
-    """A TPU API that takes so many creates a minute."""
-
-    def __init__(self, a_minute: int) -> None:
-        self.a_minute, self.now = a_minute, 0.0
-        self.taken = list[float]()
-
-    def api(self, _: object) -> Limited:
-        return self
-
-    projects = locations = nodes = lambda self: self
-
-    def create(self, **_: Any) -> Limited:
-        return self
-
-    def execute(self, **_: Any) -> dict[str, Any]:
-        if sum(self.now - at < MINUTE for at in self.taken) >= self.a_minute:
-            raise GoogleError("creating", RATE, status=429)
-        self.taken.append(self.now)
-        return {"name": "op"}
-
-    def passes(self, seconds: float) -> None:
-        self.now += seconds
-
-
-@pytest.mark.parametrize(
-    ("a_minute", "acted", "waited", "results"),
-    [
-        (4, 0, 60, [Result.DONE] * 6),
-        (2, 0, 120, [Result.DONE] * 6),
-        (2, ACTING_SECONDS - 80, 80, [Result.DONE] * 4 + [Result.FAILED, Result.LEFT]),
-        (0, 0, 60, [Result.FAILED] + [Result.LEFT] * 5),
-    ],
-)
-def test_a_limit_of_requests_a_minute_is_waited_for_as_long_as_the_sweep_has_time(
-    a_minute: int, acted: float, waited: float, results: list[Result]
-) -> None:
-    tpus, nothing = Limited(a_minute), None
-    given: dict[str, Any] = {"google": tpus, "records": nothing, "github": nothing, "desired": fleet(6)}
-    actor = Actor(**given, clock=lambda: tpus.now, sleep=tpus.passes, began=-acted)
-    creates = [Create(slot=each.name, place=each.home, rule="slot-absent", reason="") for each in fleet(6).slots]
-    assert [actor.do(each).result for each in creates] == results
-    assert tpus.now == waited
 
 
 def test_after_a_stockout_one_vm_tries_first() -> None:

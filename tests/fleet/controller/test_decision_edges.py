@@ -8,16 +8,13 @@ from typing import Any
 
 import pytest
 
-from infra.fleet.controller import memory as memories
-from infra.fleet.controller.actions import Decision, PoolFigures, Report
+from infra.fleet.controller.actions import PoolFigures, Report
 from infra.fleet.controller.creates import (
     FIRST,
     FLOOR,
     LONGEST,
-    backoff_left,
     exhausted,
     failed,
-    is_there,
     wait,
     with_ended,
 )
@@ -33,24 +30,22 @@ from infra.fleet.controller.keys import (
     SourceKind,
     SourceName,
 )
-from infra.fleet.controller.memory import EMPTY, LAG, SILENT, Backoff, Creating, Memory, NodeMemory, Suspect, VmMemory
+from infra.fleet.controller.memory import EMPTY, SILENT, Backoff, Creating, Memory, NodeMemory, Suspect, VmMemory
 from infra.fleet.controller.observed import CreateEnded, Trouble, unknown
 from infra.fleet.controller.rules import fallbacks
 from infra.fleet.controller.sorting import sort
-from infra.fleet.operator_requests import DrainRequest, OperatorRequests
+from infra.fleet.operator_requests import OperatorRequests
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
     HOME,
     START,
     V5E,
-    doing,
     fleet,
     minutes,
     node,
     nodes,
     place,
-    remembered,
     runner,
     seen,
     served,
@@ -77,18 +72,6 @@ def known(at: datetime = START, *, created: str = MADE, state: str = "READY") ->
         health="HEALTHY",
         created=created,
     )
-
-
-def drains(minutes_left: float) -> Decision:
-    """A sweep while somebody's drain of the pool ends in so many minutes."""
-    desired = fleet(2)
-    request = DrainRequest(subject="tpu-ci", by="up", since=START, minutes=60, until=START + minutes(minutes_left))
-    return decide(desired, seen(desired, requests=OperatorRequests(drains=(request,))), EMPTY, START)
-
-
-def test_a_drain_is_obeyed_until_the_minute_in_which_it_is_over() -> None:
-    assert [verb for verb, _ in doing(drains(1))] == ["Drain", "Drain"]
-    assert doing(drains(0)) == []
 
 
 # Findings
@@ -199,34 +182,6 @@ def test_of_more_vms_than_are_remembered_those_last_seen_stay() -> None:
     assert f"flood-{MAX_ENTRIES - 2}" in kept
 
 
-@pytest.mark.parametrize(("vms", "bound"), [(60, 50), pytest.param(10_000, MAX_ENTRIES, marks=pytest.mark.heavy)])
-def test_a_fleet_larger_than_the_bound_is_remembered_whole_and_settles_after_a_wave(
-    vms: int, bound: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("infra.fleet.controller.decide.MAX_ENTRIES", bound)
-    desired = fleet(vms)
-    lost = {slot.name: f"s{10 * turn}" for turn, slot in enumerate(desired.slots[::10])}
-    dead = nodes(desired, **dict.fromkeys(lost.values(), "PREEMPTED"))
-    anew = tuple(
-        replace(each, created="2026-11-21T12:05:00Z") if each.name in lost else each for each in nodes(desired)
-    )
-    sights = {
-        "before": seen(desired),
-        "still": seen(desired),
-        "wave": seen(desired, nodes=dead, runners=served(desired, but=tuple(lost))),
-        "after": seen(desired, nodes=anew),
-        "at last": seen(desired, nodes=anew),
-    }
-    memory, acted = Memory(), {}
-    for turn, (when, sight) in enumerate(sights.items()):
-        now = START + minutes(2 * turn)
-        decision = decide(desired, sight, memory, now)
-        memory = memories.read(remembered(decision, desired, now).encoded("a"))
-        acted[when] = None if decision.settled else len(doing(decision))
-        assert (len(memory.nodes), len(memory.vms)) == (vms, vms)
-    assert (acted["still"], acted["wave"], acted["at last"]) == (None, len(lost), None)
-
-
 def test_of_more_suspects_than_are_remembered_the_youngest_stay() -> None:
     ages = {RunnerKey("orgs/a-lab", number): minutes(number) for number in range(MAX_ENTRIES + 1)}
     suspects: dict[OrphanKey | RunnerKey, Suspect] = {key: Suspect(since=START - ago) for key, ago in ages.items()}
@@ -319,37 +274,6 @@ def test_a_create_that_failed_is_an_event_and_a_wait_and_no_other_end_is() -> No
         assert (other.events, other.creating, other.backoff) == ((), {name: ASKED}, {})
 
 
-@pytest.mark.parametrize(
-    ("state", "made", "before", "zone", "there"),
-    [
-        ("CREATING", "2", None, HOME, True),
-        ("READY", "1", "1", HOME, True),
-        ("PREEMPTED", "1", None, HOME, False),
-        ("DELETING", "1", None, HOME, False),
-        ("DELETING", "1", "1", HOME, False),
-        ("PREEMPTED", "1", "1", HOME, False),
-        ("DELETING", "2", "1", HOME, True),
-        ("PREEMPTED", "2", "1", HOME, True),
-        ("READY", "2", "1", AWAY, False),
-    ],
-)
-def test_a_create_is_over_once_its_zone_lists_what_it_made_and_not_what_was_before(
-    state: str, made: str, before: str | None, zone: str, there: bool
-) -> None:
-    desired = fleet(1)
-    name = desired.slots[0].name
-    memory = Memory(nodes={NodeKey(HOME, name): known(created=before)} if before else {})
-    observed = seen(desired, nodes=(node(name, state, zone=zone, created=made),))
-    assert is_there(name, ASKED, memory, observed, START) is there
-    assert is_there(name, ASKED, memory, observed, ASKED.at + LAG), "then it is too long ago"
-    if state == "CREATING":
-        under_way = replace(ASKED, operation="operation-1")
-        assert not is_there(name, under_way, memory, observed, START), "its operation says what became of it"
-        seen_made = Memory(nodes={NodeKey(HOME, name): known(created=made, state="CREATING")})
-        taken = seen(desired, nodes=(node(name, "PREEMPTED", created=made),))
-        assert is_there(name, under_way, seen_made, taken, START)
-
-
 def test_a_stockout_that_comes_once_a_vm_was_listed_is_a_stockout() -> None:
     desired = fleet(1)
     name = desired.slots[0].name
@@ -365,25 +289,6 @@ def test_a_stockout_that_comes_once_a_vm_was_listed_is_a_stockout() -> None:
     fine = replace(gone, ended=(CreateEnded(slot=name, zone=HOME, trouble=None, text=""),))
     (entry,) = with_ended(memory, desired, fine, START).backoff.values()
     assert entry.trouble is Trouble.UNSERVED
-
-
-def test_a_vm_that_becomes_ready_ends_the_wait_of_its_place_and_one_that_was_ready_does_not() -> None:
-    desired = fleet(1)
-    name = desired.slots[0].name
-    here = node(name)
-
-    def left(state: str, before: NodeMemory | None) -> set[str]:
-        there = BackoffKey(AWAY, V5E.name, CapacityKind.PREEMPTIBLE)
-        nodes_before = {here.key: before} if before else {}
-        memory = Memory(backoff={HERE: entry(), there: entry()}, nodes=nodes_before)
-        observed = seen(desired, nodes=(replace(here, state=state),))
-        return {key.zone for key in backoff_left(memory, desired, observed, sort(desired, observed))}
-
-    assert left("READY", None) == {AWAY}
-    assert left("READY", known(state="CREATING")) == {AWAY}
-    assert left("READY", known(created="before")) == {AWAY}
-    assert left("READY", known()) == {HOME, AWAY}
-    assert left("CREATING", None) == {HOME, AWAY}
 
 
 def test_of_two_nodes_of_one_slot_the_living_the_ready_the_one_at_home_and_the_elder_stays() -> None:

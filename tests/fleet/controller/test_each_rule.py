@@ -298,12 +298,6 @@ def test_a_vm_that_may_be_elsewhere_must_be_missing_from_two_lists() -> None:
     assert done_to(twice, VM) == [("Create", "slot-absent")]
 
 
-def test_labels_of_another_stack_make_a_node_none_of_ours() -> None:
-    observed = beside(node("tpu-ci-of-nightly", labels=labels(stack="nightly")))
-    decision = lived(Case(observed=observed, at=(0, 2, 4, 60)))
-    assert done_to(decision, "tpu-ci-of-nightly") == []
-
-
 @pytest.mark.parametrize(
     ("created", "written", "believed"),
     [

@@ -10,8 +10,7 @@ import pytest
 
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.judge import Judge
-from infra.fleet.controller.keys import FindingKey, OwnRule, RunnerKey, SourceKind, SourceName
-from infra.fleet.controller.limits import HOUR
+from infra.fleet.controller.keys import RunnerKey, SourceKind, SourceName
 from infra.fleet.controller.memory import EMPTY, Creating, Memory, ScopeMemory, VmMemory
 from infra.fleet.controller.notice import HEARD, noticed
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, unknown
@@ -28,7 +27,6 @@ from tests.fleet.controller.given_fleet import (
     node,
     nodes,
     place,
-    quota,
     runner,
     seen,
     served,
@@ -64,26 +62,12 @@ def told(vm: str, drained: datetime | None) -> Memory:
     return Memory(vms={vm: VmMemory(seen=START, drained=drained)})
 
 
-def test_an_unfit_vm_is_told_with_its_own_reason_and_another_with_none() -> None:
-    lost = served(FLEET, but=(ZERO.name,))
-    found = judge(sight(runners=lost, reports=report(ZERO.name, Phase.UNFIT, proved=HOME))).slot(ZERO)
-    assert (found.subject, found.rule.id, found.detail) == (ZERO.name, "slot-unfit", "no chips")
-    idle = judge(sight(reports=report(ZERO.name, Phase.IDLE))).slot(ZERO)
-    assert (idle.rule.id, idle.detail, idle.until) == ("slot-serving", "", None)
-
-
 def test_a_vm_that_is_asked_for_is_waited_for_though_a_list_shows_the_dead_one() -> None:
     memory = Memory(creating=CREATING)
     for state in ("PREEMPTED", "DELETING", ""):
         found = judge(sight(s0=state), memory=memory).slot(ZERO)
         assert (found.subject, found.rule.id, found.until) == (ZERO.name, "slot-asked-for", None)
     assert judge(sight(), memory=memory).slot(ZERO).rule.id == "slot-serving", "the one at home is READY after all"
-
-
-def test_a_vm_of_a_pool_that_serves_nothing_is_looked_at_by_its_state_alone() -> None:
-    bare = replace(ZERO, serves=())
-    desired = replace(FLEET, slots=(bare, ONE))
-    assert judge(sight(), desired).slot(bare).rule.id == "slot-runnerless"
 
 
 @pytest.mark.parametrize(
@@ -106,24 +90,6 @@ def test_only_a_vm_that_stands_and_serves_away_goes_home(
     assert found.slot(ZERO).rule.id == row
     kept = replace(found.observed, requests=OperatorRequests(drains=(drain(ZERO.pool),)))
     assert judge(kept, memory=told(ZERO.name, drained)).slot(ZERO).rule.id != "slot-serving-away", "people drain it"
-
-
-@pytest.mark.parametrize(
-    ("subject", "known", "asked"),
-    [
-        (ZERO.name, True, True),
-        (ZERO.pool, True, True),
-        (ONE.name, True, False),
-        (ONE.name, False, True),
-        ("", False, True),
-    ],
-)
-def test_a_vm_is_asked_to_drain_by_its_name_its_pool_or_where_nobody_can_say(
-    subject: str, known: bool, asked: bool
-) -> None:
-    requests = OperatorRequests(drains=(drain(subject),) if subject else ())
-    observed = sight(requests=requests, requests_source=KNOWN if known else DARK)
-    assert judge(observed).asked_to_drain(ZERO) is asked
 
 
 def test_a_vm_serves_while_a_runner_of_it_is_online_and_it_was_not_told_to_take_no_job() -> None:
@@ -165,22 +131,6 @@ def test_a_vm_of_a_run_is_told_by_its_run_and_goes_when_its_time_is_over() -> No
         assert (found.rule.id, found.detail) == told
 
 
-def stranger(reserved: str, zone: str = HOME, capacity: CapacityKind = CapacityKind.RESERVED) -> str:
-    desired = replace(FLEET, caps=(quota(8, reservation="ours"), quota(8, zone="us-east1-a")))
-    other = node("x", labels={}, zone=zone, capacity=capacity, reserved_name=reserved)
-    found = judge(sight(other), desired).stranger(other)
-    assert found.detail == f"v5litepod-4 in {zone}"
-    return found.rule.id
-
-
-def test_a_stranger_holds_a_reservation_by_its_name_else_by_its_zone() -> None:
-    held, other = "stranger-reservation", "stranger"
-    assert stranger("projects/a-lab/reservations/ours") == stranger("ours") == stranger("") == held
-    assert stranger("projects/a-lab/reservations/theirs") == stranger("", AWAY) == other
-    assert stranger("", "us-east1-a") == other, "a quota is no reservation"
-    assert stranger("ours", capacity=CapacityKind.SPOT) == other
-
-
 def test_a_runner_is_ours_by_its_name() -> None:
     found = judge(sight()).runner(replace(runner(ZERO.name), name="somebodys"))
     assert (found.subject, found.rule.id) == ("somebodys", "runner-foreign")
@@ -207,19 +157,6 @@ def test_an_orphan_whose_runner_may_be_anywhere_is_at_rest_by_its_own_fresh_word
     scopes = {"orgs/a-lab": ScopeMemory(until=START, declared=True)}
     assert at_rest(Phase.IDLE, START, scopes=scopes), "its runner would be listed"
     assert not at_rest(Phase.BUSY, START, scopes=scopes)
-
-
-def test_a_doubt_that_stands_for_more_than_an_hour_is_no_outage_that_one_waits_for() -> None:
-    def long(*ages: float, rule: str = OwnRule.UNKNOWN) -> bool:
-        reported = {FindingKey(rule, str(index)): START - minutes(age) for index, age in enumerate(ages)}
-        found = judge(sight())
-        return replace(found, memory=replace(found.memory, reported=reported)).is_long_unheard()
-
-    hour = HOUR / minutes(1)
-    assert long(hour + 1, hour + 2)
-    assert not long(hour, hour + 2)
-    assert not long()
-    assert not long(hour + 1, rule=OwnRule.FUSE)
 
 
 def test_a_runner_is_known_by_its_scope_and_number_and_a_source_by_what_is_asked_there() -> None:

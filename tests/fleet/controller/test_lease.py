@@ -131,15 +131,6 @@ def test_what_an_up_gives_back_says_which_manifest_stands() -> None:
     assert shelf.bodies[LEASE] == body(holder="me", until=end, applied=7, commanded="me")
 
 
-@pytest.mark.parametrize(("kind", "broken"), [(LeaseKind.UP, True), (LeaseKind.CONTROLLER, False)])
-def test_where_the_manifest_is_unknown_or_another_makes_it_the_one_before_stands(kind: LeaseKind, broken: bool) -> None:
-    shelf = Shelf({LEASE: body(until=START.isoformat())}, {MANIFEST: 7}, broken=broken)
-    mine = lease(shelf, kind)
-    mine.take()
-    mine.give_back()
-    assert (shelf.bodies[LEASE]["applied"], shelf.bodies[LEASE]["until"]) == (3, (START - minutes(15)).isoformat())
-
-
 def test_one_that_another_took_meanwhile_is_left_alone() -> None:
     shelf = Shelf()
     mine = lease(shelf)
@@ -148,18 +139,6 @@ def test_one_that_another_took_meanwhile_is_left_alone() -> None:
     shelf.bodies[LEASE] = body()
     mine.give_back()
     assert shelf.bodies[LEASE] == body()
-
-
-def test_a_lease_is_as_old_as_its_last_renewal() -> None:
-    clock = Clock()
-    mine = lease(Shelf(), clock=clock)
-    assert mine.is_older_than(timedelta())
-    mine.take()
-    clock.now += minutes(2)
-    assert mine.is_older_than(minutes(2))
-    assert not mine.is_older_than(minutes(2) + SECOND)
-    mine.take()
-    assert not mine.is_older_than(SECOND)
 
 
 def test_a_lease_is_given_back_after_a_block_that_fails() -> None:

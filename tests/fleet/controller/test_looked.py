@@ -146,11 +146,6 @@ def test_the_last_requests_that_can_be_read_hold_and_what_cannot_be_is_told() ->
     assert (none.requests, none.requests_source) == (OperatorRequests(), unknown("it is not JSON. Fix: cp it"))
 
 
-def test_where_memory_forgot_it_runners_are_looked_for_wherever_the_broker_registered_them() -> None:
-    found = look(registered=frozenset({SCOPE, "orgs/before"}))
-    assert found.left == {"orgs/old": KNOWN, "orgs/before": KNOWN}
-
-
 def test_a_scope_that_fails_is_unknown_and_github_where_no_other_answers() -> None:
     found = look(**{SCOPE: GitHubError("503")})
     assert (found.scopes, found.runners) == ({SCOPE: unknown("503")}, (replace(LEFT, left=True),))
@@ -194,27 +189,6 @@ def test_a_source_that_hangs_holds_nothing_up_and_what_waits_behind_it_is_never_
     assert ("orgs/old" in asked) == (hanging != "orgs/new")
 
 
-def test_sources_that_all_fail_are_each_told() -> None:
-    both = replace(FLEET, slots=tuple(replace(each, serves=("a/b", "a/c")) for each in FLEET.slots))
-    found = {each: GitHubError(f"no {each[-1]}") for each in both.scopes}
-    one, other = sorted(both.scopes)
-
-    class Failing(Looking):
-        given = found
-
-        def _told(self, desired: Any, memory: Any) -> Any:
-            return {}
-
-        def _targets(self, desired: Any) -> Any:
-            return {}
-
-        def _ended(self, zone: str, creating: Any) -> Any:
-            return []
-
-    heard = Failing(project="a-lab", bucket="b", endpoint=None, github=HUB).observe(both, EMPTY).github
-    assert heard == unknown(f"{one}: no {one[-1]}; {other}: no {other[-1]}")
-
-
 def test_each_call_of_a_sweep_is_about_its_project_and_has_a_sweeps_time(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
     monkeypatch.setattr(observe, "clients", lambda *given, **more: calls.append((given, more)))
@@ -225,13 +199,6 @@ def test_each_call_of_a_sweep_is_about_its_project_and_has_a_sweeps_time(monkeyp
 def test_an_answer_of_another_shape_is_unknown_by_its_mistake() -> None:
     found = look(requests=KeyError("drains"))
     assert found.requests_source == unknown("its answer has another shape: KeyError 'drains'")
-
-
-def test_a_source_of_several_scopes_that_fails_is_asked_for_each() -> None:
-    both = SimpleNamespace(sources=lambda scopes: {"all": (*scopes, "orgs/more")})
-    found = look(both, **{"all": GitHubError("too many"), "orgs/more": GitHubError("404")})
-    assert (found.scopes, found.github) == ({SCOPE: KNOWN, "orgs/more": unknown("404")}, KNOWN)
-    assert found.runners == WHOLE.runners
 
 
 def test_what_a_pool_shall_run_is_the_pointers_images_with_the_manifests_bundle() -> None:

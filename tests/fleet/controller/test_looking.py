@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import urllib3
 
-from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.github import GitHubError, RunnerApi
-from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
+from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observe import DEADLINE, Observer
 from infra.fleet.controller.observed import KNOWN
 from infra.fleet.controller.tpu_api import nodes as list_nodes
-from infra.fleet.controller.vm_records import order, to_be_asked
+from infra.fleet.controller.vm_records import to_be_asked
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.reports import Phase, ReportSeen
-from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
+from infra.fleet.versions import AssignedVersion
 from infra.model import bucket_names
-from tests.fleet.controller.given_fleet import AWAY, HOME, START, first, fleet, node, nodes, place, seen, slot
+from tests.fleet.controller.given_fleet import HOME, START, first, fleet, nodes, seen
 
 if TYPE_CHECKING:
     from bench.cloud.testing import TestCloud
@@ -105,27 +104,6 @@ def test_what_an_orphan_says_is_read_and_nobody_elses_who_is_not_declared(observ
     assert {vm: report.job for vm, report in observer.observe(fleet(1), EMPTY).reports.items()} == {orphan: "tests"}
 
 
-def test_orders_are_read_of_a_few_vms_of_each_pool_of_which_no_rollout_is_remembered(observer: Observer) -> None:
-    desired = fleet(slots=(*(slot(index) for index in range(20)), slot(0, pool="known")))
-    with clients("a-lab", observer.endpoint) as google:
-        records = Records(google=google, bucket=BUCKET)
-        for vm, said in (
-            (0, b'{"image": "r@sha256:a"}'),
-            (1, b'{"image": null}'),
-            (2, b"[]"),
-            (3, b'{"image": "none"}'),
-        ):
-            records.put_once(bucket_names.orders_object(desired.slots[vm].name), said, "application/json")
-        order(records, "known-us-west4-a-0", image="r@sha256:b")
-        order(records, desired.slots[19].name, image="r@sha256:b")
-    known = Rollout(stable=PoolVersion(), target=PoolVersion(), since=START)
-    seen = observer.observe(desired, replace(EMPTY, rollouts={"known": known}))
-    assert (seen.told_source, seen.told) == (
-        KNOWN,
-        {desired.slots[0].name: AssignedVersion("r@sha256:a"), desired.slots[3].name: AssignedVersion("")},
-    )
-
-
 def test_all_vms_that_serve_are_asked_in_turns_until_they_have_proved_a_report() -> None:
     desired = fleet(10)
     online, listed = {slot.name for slot in desired.slots}, nodes(desired)
@@ -137,23 +115,6 @@ def test_all_vms_that_serve_are_asked_in_turns_until_they_have_proved_a_report()
     }
     memory = first(desired, seen(desired, reports=reports)).memory
     assert [(vm.name, vm.proves) for vm in to_be_asked(desired, memory, online, listed)] == [(max(online), False)]
-
-
-def test_no_report_is_asked_of_what_runs_nothing_or_no_zone_lists_unless_it_may_stand_in_a_silent_zone() -> None:
-    at_home, movable = fleet(3), fleet(3, fallbacks=(place(AWAY),))
-    stands, taken, lacked = (slot.name for slot in at_home.slots)
-    listed = [node(stands), node(taken, state="PREEMPTED")]
-
-    def asked(desired: Desired, memory: Memory = EMPTY) -> set[tuple[str, tuple[str, ...]]]:
-        return {(vm.name, tuple(vm.unlisted)) for vm in to_be_asked(desired, memory, (), listed, {AWAY})}
-
-    assert [vm.name for vm in to_be_asked(movable, EMPTY, (), [*listed, node(lacked, state="CREATING")])] == [stands]
-    assert asked(movable) == {(stands, ()), (taken, ()), (lacked, (AWAY,))}
-    assert asked(at_home) == {(stands, ())}
-    tried = {lacked: VmMemory(tried={AWAY: START}, seen=START)}
-    assert asked(at_home, replace(EMPTY, vms=tried)) == {(stands, ()), (lacked, (AWAY,))}
-    left = first(movable, seen(movable, nodes=(node(lacked, zone=AWAY),))).memory
-    assert asked(at_home, replace(EMPTY, nodes=left.nodes)) == {(stands, ()), (lacked, (AWAY,))}
 
 
 def test_a_vm_with_a_bundle_that_a_sibling_proved_a_report_with_is_not_believed_without_proof() -> None:
@@ -197,15 +158,6 @@ def listed(*answers: dict[str, Any]) -> list[Any]:
     return [node.name for node in list_nodes(google, "a-lab", HOME)]
 
 
-def test_a_zone_is_read_to_its_last_page() -> None:
-    assert listed({"nodes": [{"name": "a"}, {"name": "b"}]}, {}, {"nodes": [{"name": "c"}]}) == ["a", "b", "c"]
-
-
-def test_a_zone_that_is_said_to_be_unreachable_is_not_empty() -> None:
-    with pytest.raises(Exception, match="us-west4-a-x did not answer"):
-        listed({"nodes": [{"name": "a"}]}, {"unreachable": ["us-west4-a-x"]})
-
-
 @pytest.mark.parametrize(
     ("status", "step"), [(301, "renamed or moved"), (401, "GITHUB_TOKEN"), (403, "may not"), (404, "may not see")]
 )
@@ -215,17 +167,3 @@ def test_a_refusal_of_github_says_what_to_do(monkeypatch: pytest.MonkeyPatch, st
     monkeypatch.setattr(urllib3.PoolManager, "request", lambda *_, **__: answer)
     with pytest.raises(GitHubError, match=f"GET repos/a-lab/code/actions/runners: {status}: .*{step}"):
         github.runners("repos/a-lab/code")
-
-
-def test_a_report_that_cannot_be_had_makes_no_other_unknown(observer: Observer, cloud: TestCloud) -> None:
-    heard, mute = (slot.name for slot in fleet(2).slots)
-    with clients("a-lab", cloud.url) as google:
-        records = Records(google=google, bucket=BUCKET)
-        for vm in (heard, mute):
-            stands(cloud, vm, **{"tidepool-pool": "tpu-ci"})
-            body = {"at": "2026-11-20T10:00:00Z", "phase": "idle"}
-            records.update(bucket_names.report_object("tpu-ci", vm), lambda _, body=body: body)
-    cloud.control.fail("error", code=503, method="storage.objects.get", name=f"*{mute}*")
-    seen = observer.observe(fleet(2), EMPTY)
-    assert set(seen.reports) == {heard}
-    assert "503" in seen.reports_source.reason or mute in seen.reports_source.reason

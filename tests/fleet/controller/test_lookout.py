@@ -103,11 +103,6 @@ def test_what_may_be_in_a_silent_zone_is_not_gone(looks: Callable[..., None], si
     assert not after(LEAVES).sees_work()
 
 
-def test_without_a_sweep_before_nothing_is_looked_for(looks: Callable[..., None]) -> None:
-    looks(DEAD)
-    assert not replace(after(ALIVE), swept=None).sees_work()
-
-
 @pytest.mark.parametrize(
     ("seconds", "dies_at", "waited"),
     [(0.0, 0, []), (-5.0, 0, []), (8.0, 0, [8.0]), (40.0, 99, [10.0, 10.0, 10.0, 10.0]), (120.0, 2, [10.0, 10.0])],

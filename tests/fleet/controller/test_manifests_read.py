@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.fleet.controller.manifests import ManifestError, read, read_for
-from infra.model.manifest import NO_VM, emptied, manifest
+from infra.model.manifest import manifest
 from tests.fleet.controller.given_fleet import HOME
 from tests.model.given import parse, stack_text
 
@@ -75,14 +75,6 @@ def test_what_is_published_is_read() -> None:
     config = parse(stack_text())
     document = manifest(config, bundle="ab" * 32, startup_script="#!/bin/sh")
     assert [slot.name for slot in read(document).slots] == [slot["name"] for slot in document["slots"]]
-
-
-def test_a_stack_without_vms_says_so_and_an_empty_fleet_is_then_believed() -> None:
-    config = parse(stack_text(pools="[]"))
-    document = manifest(config, bundle="ab" * 32, startup_script="#!/bin/sh")
-    assert (document["slots"], document["empty"]) == ([], NO_VM)
-    assert read(document).slots == ()
-    assert read(emptied(WHOLE, "ci is being destroyed")).slots == ()
 
 
 @pytest.mark.parametrize(("stack", "project"), [("nightly", "p"), ("ci", "another-lab")])

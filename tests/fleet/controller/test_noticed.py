@@ -10,23 +10,20 @@ import pytest
 
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.events import EventKind
-from infra.fleet.controller.keys import BackoffKey, NodeKey, OrphanKey, RunnerKey
+from infra.fleet.controller.keys import NodeKey, OrphanKey, RunnerKey
 from infra.fleet.controller.memory import (
     EMPTY,
     LAG,
-    Backoff,
     Memory,
     NodeMemory,
     ScopeMemory,
     Suspect,
     VmMemory,
-    ZoneListing,
 )
-from infra.fleet.controller.notice import BRIEF, HEARD, PROVED, STARTS, noticed, waits_for_an_image
-from infra.fleet.controller.observed import KNOWN, Observed, Trouble, unknown
+from infra.fleet.controller.notice import STARTS, noticed
+from infra.fleet.controller.observed import KNOWN, Observed, unknown
 from infra.fleet.controller.sorting import sort
 from infra.fleet.reports import Phase, ReportSeen
-from infra.fleet.versions import AssignedVersion
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -35,7 +32,6 @@ from tests.fleet.controller.given_fleet import (
     V5E,
     fleet,
     minutes,
-    node,
     nodes,
     place,
     runner,
@@ -83,37 +79,6 @@ def test_a_sweep_counts_itself_and_says_when_it_was() -> None:
     assert (found.zones, found.pools) == ({HOME: NOW, AWAY: NOW}, {POOL: NOW})
 
 
-def test_a_wait_ends_where_a_vm_has_become_ready() -> None:
-    key = BackoffKey(HOME, V5E.name, CapacityKind.PREEMPTIBLE)
-    waiting = replace(of(), backoff={key: Backoff(failures=1, trouble=Trouble.STOCKOUT, last=START, until=NOW)})
-    assert after(waiting, sight()).backoff == {}
-    assert after(waiting, sight("CREATING", nodes=nodes(FLEET, s0="CREATING", s1="CREATING"))).backoff.keys() == {key}
-
-
-@pytest.mark.parametrize(
-    ("phase", "age", "image", "waits"),
-    [
-        (Phase.PULLING, HEARD - SECOND, "", True),
-        (Phase.PULLING, HEARD, "", False),
-        (Phase.PULLING, SECOND - HEARD, "", True),
-        (Phase.IDLE, SECOND, "", False),
-        (Phase.PULLING, SECOND, "i", False),
-        (Phase.PULLING, SECOND, None, False),
-    ],
-)
-def test_a_vm_waits_for_an_image_where_its_orders_and_its_own_fresh_word_say_so(
-    phase: Phase, age: timedelta, image: str | None, waits: bool
-) -> None:
-    memory = of(assigned=None if image is None else AssignedVersion(image, "b"))
-    word = ReportSeen(vm=VM, pool=POOL, phase=phase, at=NOW - age, proved=HOME)
-    observed = sight(runners=LOST, reports={VM: word})
-    assert waits_for_an_image(node(VM), memory, observed, NOW) is waits
-    assert not waits_for_an_image(node(VM), EMPTY, observed, NOW)
-    assert not waits_for_an_image(node(VM), memory, sight(), NOW)
-    found = after(ready(memory, unserved=START, restarted=START), observed).nodes[HERE]
-    assert (found.unserved, found.restarted) == ((None, None) if waits else (START, START))
-
-
 @pytest.mark.parametrize(
     ("given", "unserved"),
     [({"runners": LOST}, START), ({}, None), ({"runners": (runner(VM, online=False), *LOST)}, START)],
@@ -125,32 +90,10 @@ def test_since_when_nobody_serves_is_kept_until_a_runner_is_online(given: Any, u
     assert fresh == (NOW if unserved else None)
 
 
-@pytest.mark.parametrize(("deaf", "kept"), [(BRIEF - SECOND, True), (BRIEF, False)])
-def test_an_outage_of_github_gives_a_vm_its_whole_allowance_and_a_lapse_does_not(deaf: timedelta, kept: bool) -> None:
-    observed = sight(runners=(), scopes=dict.fromkeys(FLEET.scopes, DARK))
-    memory = replace(ready(of(), unserved=START), unheard=dict.fromkeys(FLEET.scopes, NOW - deaf))
-    assert after(memory, observed).nodes[HERE].unserved == (START if kept else None)
-    assert after(replace(memory, unheard={}), observed).unheard == dict.fromkeys(FLEET.scopes, NOW)
-    assert after(memory, sight()).unheard == {}
-
-
 @pytest.mark.parametrize(("state", "left"), [("READY", {AWAY}), ("CREATING", {AWAY}), ("PREEMPTED", {HOME, AWAY})])
 def test_a_stockout_is_forgotten_where_its_vm_stands(state: str, left: set[str]) -> None:
     memory = of(refused={HOME: START, AWAY: START})
     assert after(memory, sight(state)).vms[VM].refused.keys() == left
-
-
-@pytest.mark.parametrize(
-    ("age", "given", "remade"),
-    [(PROVED, {}, 0), (PROVED - SECOND, {}, 3), (PROVED, {"runners": LOST}, 3)],
-    ids=["an hour", "less", "does not serve"],
-)
-def test_a_replacement_is_forgotten_once_its_vm_served_for_an_hour_after_it(
-    age: timedelta, given: Any, remade: int
-) -> None:
-    found = after(of(remade=3, remade_at=NOW - age, attempts=2), sight(**given)).vms[VM]
-    assert (found.remade, found.remade_at is None) == (remade, not remade)
-    assert found.attempts == (2 if given else 0)
 
 
 @pytest.mark.parametrize(
@@ -167,28 +110,6 @@ def test_a_replacement_is_forgotten_once_its_vm_served_for_an_hour_after_it(
 )
 def test_a_start_takes_from_the_create_to_a_runner_online(memory: Memory, observed: Observed, starts: Any) -> None:
     assert after(replace(memory, starts={POOL: (3,)}), observed).starts == {POOL: starts}
-
-
-def test_each_zone_remembers_when_it_was_listed_whole_and_how_often_it_was_silent_since() -> None:
-    once = after(EMPTY, sight(epoch="e"))
-    assert once.listed == dict.fromkeys((HOME, AWAY), ZoneListing(at=NOW, epoch="e"))
-    silent = sight(zones={HOME: KNOWN, AWAY: DARK}, epoch="f")
-    later, last = NOW + minutes(2), NOW + minutes(4)
-    twice = after(after(once, silent, later), silent, last)
-    assert twice.listed[AWAY] == ZoneListing(at=NOW, epoch="e", failed=2, silent=later)
-    assert twice.listed[HOME] == ZoneListing(at=last, epoch="f")
-    assert AWAY not in after(EMPTY, silent).listed, "of one that was never listed nothing is known"
-
-
-def test_a_node_is_remembered_as_it_was_listed_first_and_since_it_is_as_it_is() -> None:
-    before = ready(of(tried={HOME: START}), asked=START)
-    steady = after(before, sight()).nodes[HERE]
-    assert (steady.first_seen, steady.since, steady.seen, steady.asked) == (START, START, NOW, START)
-    sick = after(ready(of(), health="TIMEOUT"), sight()).nodes[HERE]
-    assert (sick.first_seen, sick.since) == (START, NOW)
-    anew = after(ready(of(tried={HOME: NOW}), created="before"), sight()).nodes[HERE]
-    assert (anew.first_seen, anew.since, anew.asked) == (NOW, NOW, NOW)
-    assert after(EMPTY, sight()).nodes[HERE].asked is None
 
 
 @pytest.mark.parametrize(("zone", "before", "proved"), [(HOME, False, True), (AWAY, False, False), (AWAY, True, True)])
@@ -225,21 +146,6 @@ def test_a_zone_that_was_asked_may_have_the_vm_until_its_lists_lack_it_twice(
         memory = ready(memory, missing=missing)
         memory = replace(memory, nodes={NodeKey(AWAY, VM): memory.nodes[HERE]})
     assert after(memory, sight(zones=zones)).vms[VM].tried == ({AWAY: NOW - age} if possible else {})
-
-
-def test_a_zone_that_answers_lacks_the_vm_since_the_first_list_without_it() -> None:
-    gone = sight(nodes=nodes(FLEET)[1:])
-    assert after(of(tried={AWAY: NOW}), gone).vms[VM].lacked == {HOME: NOW, AWAY: NOW}
-    assert after(of(lacked={HOME: START}), gone).vms[VM].lacked == {HOME: START}
-    assert after(of(lacked={HOME: START}), sight()).vms[VM].lacked == {}
-    silent = sight(nodes=nodes(FLEET)[1:], zones={HOME: DARK, AWAY: KNOWN})
-    assert after(of(), silent).vms[VM].lacked == {}
-
-
-def test_a_new_memory_takes_a_silent_zone_for_one_where_a_vm_may_be_and_an_older_one_does_not() -> None:
-    silent = sight(zones={HOME: KNOWN, AWAY: DARK})
-    assert after(EMPTY, silent).vms[VM].tried == {AWAY: NOW}
-    assert after(replace(EMPTY, sweeps=1), silent).vms[VM].tried == {}
 
 
 def test_a_scope_is_remembered_until_its_last_runner_was_seen() -> None:

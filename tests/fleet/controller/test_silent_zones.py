@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -30,7 +30,6 @@ from tests.fleet.controller.given_fleet import (
     nodes,
     place,
     quota,
-    runner,
     seen,
     served,
 )
@@ -99,19 +98,6 @@ def test_what_google_took_back_goes_to_its_fallback_once_its_zone_was_silent_for
     assert course.places == {FIRST: AWAY}
 
 
-def test_vms_that_may_still_run_in_a_silent_zone_wait_for_people() -> None:
-    course = after_preemption(result=Result.DEFERRED)
-    assert {name for _, name in course.sweeps(dark(), timedelta(days=2))} == {FIRST}
-
-
-@pytest.mark.parametrize(
-    "outcome", [{}, {"result": Result.FAILED, "trouble": Trouble.OUTAGE}], ids=["it was taken", "nobody knows"]
-)
-def test_a_vm_of_which_a_create_may_have_been_done_waits(outcome: Mapping[str, Any]) -> None:
-    course = after_preemption(**outcome)
-    assert course.sweeps(dark(), timedelta(days=2)) == []
-
-
 def test_a_vm_whose_create_was_answered_by_a_stockout_goes() -> None:
     course = after_preemption(result=Result.FAILED, trouble=Trouble.STOCKOUT)
     course.sweeps(seen(FLEET, nodes=taken(FIRST)[1:], runners=served(FLEET, but=(FIRST,))), minutes(2))
@@ -130,24 +116,6 @@ def test_a_vm_that_complete_lists_lacked_for_long_goes_and_one_that_a_few_lacked
         assert (("Create", FIRST) in course.sweeps(freed, ENOUGH + 2 * SWEEP)) == goes
 
 
-@pytest.mark.parametrize(
-    "sign",
-    [
-        {"runners": (runner(FIRST),)},
-        {"github": unknown("502")},
-        {"scopes": {"repos/a-lab/code": unknown("404")}},
-        {"reports_source": unknown("503")},
-        {"epoch": "another command made VMs since"},
-        {"declared": START + 20 * SWEEP},
-        {"requests_source": unknown("503")},
-    ],
-    ids=["runner", "github", "repository", "reports", "command", "apply", "wishes"],
-)
-def test_any_doubt_that_a_vm_is_gone_keeps_its_slot_from_a_fallback(sign: Mapping[str, Any]) -> None:
-    course = after_preemption(result=Result.DEFERRED)
-    assert course.sweeps(dark(**sign), timedelta(hours=6)) == []
-
-
 def test_a_vm_that_speaks_for_itself_is_not_made_twice() -> None:
     course = after_preemption(result=Result.DEFERRED)
     course.sweeps(dark(), ENOUGH)
@@ -155,23 +123,3 @@ def test_a_vm_that_speaks_for_itself_is_not_made_twice() -> None:
     speaks = ReportSeen(vm=FIRST, pool="tpu-ci", phase=Phase.BOOTING, at=now - minutes(5))
     assert course.sweep(dark(reports={FIRST: speaks})) == []
     assert course.sweep(dark(reports={FIRST: replace(speaks, at=now - minutes(20))})) == [("Create", FIRST)]
-
-
-def test_one_that_was_taken_back_at_its_fallback_is_made_again_there_while_its_home_is_silent() -> None:
-    course = after_preemption(result=Result.DEFERRED)
-    course.sweeps(dark(), ENOUGH + SWEEP)
-    away = replace(node(FIRST, zone=AWAY), created="2026-11-21T13:00:00Z")
-    course.sweep(dark(nodes=(away,), runners=(runner(FIRST),)))
-    gone = replace(away, state="PREEMPTED")
-    assert course.sweep(dark(nodes=(gone,))) == [("Recreate", FIRST)]
-    (again,) = course.did
-    assert isinstance(again, Recreate)
-    assert (again.place and again.place.zone, again.passed) == (AWAY, {HOME})
-
-
-def test_what_the_clocks_of_a_silence_are() -> None:
-    course = after_preemption(result=Result.DEFERRED)
-    began: datetime = course.now
-    course.sweeps(dark(), minutes(10))
-    listing = course.memory.listed[HOME]
-    assert (listing.at, listing.failed, listing.silent) == (began, 5, began + SWEEP)

@@ -10,19 +10,16 @@ import pytest
 from infra.fleet.controller.actions import Create, Recreate
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, unknown
-from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.controller.observed import NodeSeen, Observed
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
     HOME,
-    START,
     fleet,
     minutes,
     node,
     nodes,
     place,
-    quota,
     runner,
     seen,
     served,
@@ -70,51 +67,8 @@ def test_its_slot_moves_to_the_fallback_once_the_wait_of_its_state_is_over(state
     assert findings(course, stuck(state=state)), "people are told while the other one is made"
 
 
-def says(phase: Phase, at: float) -> ReportSeen:
-    return ReportSeen(vm=VM, pool="tpu-ci", phase=phase, at=START + minutes(at), proved=HOME)
-
-
-@pytest.mark.parametrize(
-    ("given", "desired"),
-    [
-        ({"runners": served(FLEET)}, FLEET),
-        ({"runners": (*served(FLEET, but=(VM,)), runner(VM, number=9, busy=True))}, FLEET),
-        ({"reports": {VM: says(Phase.BUSY, 55)}}, FLEET),
-        ({"reports_source": unknown("503")}, FLEET),
-        ({"github": unknown("502")}, FLEET),
-        ({"requests_source": unknown("503")}, FLEET),
-        ({"zones": {HOME: KNOWN, AWAY: unknown("503")}}, FLEET),
-        ({}, fleet(3)),
-        ({}, replace(FLEET, caps=(quota(0, AWAY),))),
-        ({"beside": (node(VM, zone=AWAY, labels={}),)}, FLEET),
-        ({}, TRAINING),
-    ],
-    ids=["a runner is online", "a job runs", "it says that a job runs", "its report cannot be read",
-         "GitHub does not answer", "a zone may be given up", "the fallback does not answer", "no fallback",
-         "no chips at the fallback", "its name is another's there",
-         "it has no runner that would say"],
-)  # fmt: skip
-def test_its_slot_stays_where_it_may_work_or_cannot_be_elsewhere_and_people_are_told(
-    given: dict[str, Any], desired: Desired
-) -> None:
-    observed = stuck(desired, "HIDDEN", **given)
-    course = after(60, observed, desired)
-    assert not course.did
-    assert findings(course, observed) == ["slot-hidden"]
-
-
 def test_one_without_a_runner_moves_once_it_is_being_deleted() -> None:
     assert after(30, stuck(TRAINING), TRAINING).places == {VM: AWAY}
-
-
-def test_it_is_a_finding_until_it_is_gone_and_nothing_goes_home_before() -> None:
-    course, moved = after(30, stuck()), stuck(beside=(AT_FALLBACK,), runners=served(FLEET))
-    done = course.sweeps(moved, minutes(24 * 60))
-    assert done == [], "neither is the living one drained for the other, nor does it go home"
-    assert findings(course, moved) == ["orphan-stuck"]
-    home_again = seen(FLEET, nodes=(AT_FALLBACK, *nodes(FLEET)[1:]))
-    assert course.sweeps(home_again, minutes(20))[:2] == [("Drain", VM), ("Recreate", VM)]
-    assert not findings(course, home_again)
 
 
 def test_a_vm_that_is_lost_at_the_fallback_is_made_there_again_at_once() -> None:

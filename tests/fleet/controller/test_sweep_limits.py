@@ -14,22 +14,17 @@ from infra.fleet.controller.actions import (
     Held,
     Proposal,
     Recreate,
-    RemoveRunner,
     Urgency,
     subject,
 )
 from infra.fleet.controller.desired import ControllerSettings, Desired
 from infra.fleet.controller.limits import (
-    A_SWEEP,
-    FUSE_MINUTES,
-    FUSE_SWEEPS,
     HOUR,
     Limited,
     Losses,
     fuse,
     is_far,
     limited,
-    trickles,
 )
 from infra.fleet.controller.memory import EMPTY, Fuse, Memory, VmMemory
 from infra.model.catalogue import CapacityKind
@@ -93,12 +88,6 @@ def test_of_two_that_serve_one_goes_and_the_other_waits_for_the_next_sweep() -> 
         assert (allowed(both), held(both)) == (["a"], [("b", kept, None, False)]), "no patience ends it now"
 
 
-def test_what_goes_of_one_pool_is_no_loss_of_another() -> None:
-    both = {POOL: frozenset("ab"), "other": frozenset("cd")}
-    found = limits(drain("a"), drain("c", pool="other"), serving=both)
-    assert allowed(found) == ["a", "c"]
-
-
 # Replacements and creates
 
 
@@ -121,20 +110,6 @@ def test_a_pool_that_has_had_its_replacements_waits_until_the_first_of_the_hour_
     assert (allowed(none), [until for _, _, until, _ in held(none)]) == (["a", "b"], [None]), "all are of this sweep"
 
 
-@pytest.mark.parametrize("kind", [Delete, RemoveRunner])
-def test_one_sweep_asks_github_so_often_and_the_next_goes_on(kind: type) -> None:
-    most = A_SWEEP[kind]
-
-    def asked(number: int) -> Proposal:
-        gone = RemoveRunner(scope="orgs/a-lab", id=number, name=f"vm-{number}", rule="r", reason="")
-        return Proposal(action=gone) if kind is RemoveRunner else delete(f"vm-{number}")
-
-    found = limits(*(asked(number) for number in range(most + 1)), drain("a"), serving=serving("a", "b"))
-    assert len(found.allowed) == most + 1
-    assert [why for _, why, _, _ in held(found)] == [f"this sweep has done {most} of this kind; the next goes on"]
-    assert "a" in allowed(found)
-
-
 # Fuse and freeze
 
 
@@ -147,21 +122,6 @@ def test_more_than_a_third_and_more_than_one_blow_the_fuse(losses: tuple[int, in
     seen = Losses(dead=dead, slots=slots, orphans=orphans, listed=listed)
     assert fuse(None, seen, START) == (Fuse(since=START) if blows else None)
     assert fuse(Fuse(since=START, sweeps=4), seen, START + HOUR) == (Fuse(since=START, sweeps=5) if blows else None)
-
-
-def test_a_blown_fuse_lets_one_vm_a_pool_go_after_minutes_and_sweeps() -> None:
-    old = START - timedelta(minutes=FUSE_MINUTES)
-    assert trickles(Fuse(since=old, sweeps=FUSE_SWEEPS), START)
-    assert not trickles(Fuse(since=old + SECOND, sweeps=FUSE_SWEEPS), START)
-    assert not trickles(Fuse(since=old, sweeps=FUSE_SWEEPS - 1), START)
-    young = Fuse(since=START - minutes(5))
-    why = "the fuse is blown since 11:55: more than a third of the fleet looks lost at once"
-    found = limits(delete("a"), drain("b"), blown=young, serving=serving("b", "c"))
-    assert (allowed(found), held(found)) == (["b"], [("a", why, None, False)])
-    found = limits(delete("a"), delete("b"), delete("c", pool="other"), blown=Fuse(since=old, sweeps=FUSE_SWEEPS))
-    (late,) = held(found)
-    assert late[1:] == ("the fuse is blown: one VM a pool and sweep", None, False)
-    assert {each.pool for each in found.allowed} == {POOL, "other"}
 
 
 def test_a_freeze_window_holds_what_may_wait_and_says_until_when() -> None:

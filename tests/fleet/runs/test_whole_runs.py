@@ -26,16 +26,13 @@ from infra.fleet.records import Records
 from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
 from infra.fleet.runs.decide import RunEnd
 from infra.fleet.runs.delete import clean_up
-from infra.fleet.runs.ports import CancelledError, RunPorts
+from infra.fleet.runs.ports import RunPorts
 from infra.fleet.runs.run import Run
-from infra.model import bucket_names, names
+from infra.model import bucket_names
 from infra.model.catalogue import AcceleratorType
-from infra.model.manifest import manifest
 from infra.model.run_records import Ceilings, RunVmRecord, day_records
 from infra.model.runs import RunRequest, RunTimes, run_places
 from infra.model.schema import StackConfig
-from tests.fleet.controller.swept_lab import Lab as FleetLab
-from tests.fleet.declared_records import end_up
 from tests.fleet.runs.archives import packed
 from tests.model.given import parse, pool, stack_text
 
@@ -172,11 +169,6 @@ def test_a_command_that_takes_too_long_is_ended_on_the_vm(lab: Lab) -> None:
     assert lab.log[:1] in (["asked\n"], ["Terminated\nasked\n"])
 
 
-def test_what_cannot_be_installed_is_told_apart_from_a_command_that_fails(lab: Lab) -> None:
-    ended = lab.run(lab.request("echo", "never", install="echo no such package; exit 1"))
-    assert (ended.reason, lab.log) == ("not-installed", ["no such package\nwhat installs for the command failed\n"])
-
-
 # Obstacles.
 
 
@@ -244,47 +236,7 @@ def test_runs_over_the_ceiling_of_a_day_make_nothing(lab: Lab) -> None:
     assert lab.run(lab.request(), "4").done, "an edit of the stack file reaches runs that nobody generated anew"
 
 
-def test_two_that_ask_at_once_never_pass_the_ceiling_together(lab: Lab) -> None:
-    asked = [names.run_vm_name("nights", str(number), 1) for number in range(8)]
-    said: list[str] = []
-
-    def claim(vm: str) -> None:
-        request = lab.request()
-        with clients(lab.config.project, lab.cloud.url) as google:
-            ledger = BucketLedger(Records(google=google, bucket=request.bucket), "ci")
-            now = int(lab.cloud.control.clock()["seconds"])
-            place = request.places[0]
-            said.append(
-                ledger.claim(
-                    RunVmRecord(
-                        vm=vm, run=vm, suite="", stack="ci", pool="nights", accelerator="v6e-1", zone=place.zone,
-                        capacity=place.capacity, asked=now, expires=now + 60,
-                    )
-                )
-            )  # fmt: skip
-
-    threads = [threading.Thread(target=claim, args=[vm]) for vm in asked]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(map(bool, said)) == [False, False, *[True] * 6]
-    assert len(lab.records()) == 2
-
-
 # Ends that nobody planned.
-
-
-def test_a_cancelled_run_leaves_no_vm(lab: Lab) -> None:
-    def cancel(lab: Lab) -> None:
-        if lab.log and not lab.said[-1].startswith("deleting"):
-            lab.meanwhile = lambda _: None
-            raise CancelledError
-
-    lab.meanwhile = cancel
-    ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 60"))
-    assert (ended.reason, lab.nodes) == ("cancelled", {})
-    assert [each.reason for each in lab.records().values()] == ["cancelled"]
 
 
 def test_a_terminal_that_is_gone_keeps_no_vm_standing(lab: Lab) -> None:
@@ -411,20 +363,6 @@ def test_a_jobs_result_says_what_the_vm_does_not_decide(lab: Lab) -> None:
     assert (job.folder / "output").read_text() == f"ended=failure\nreason=failed\nresult={result}\n"
 
 
-def test_a_vm_that_is_taken_back_leaves_the_reason_in_place_of_its_suites_result(lab: Lab) -> None:
-    """Whoever keeps the results would take none for tests that failed, and call the suite broken."""
-    job = Job(lab, lab.request("sh", "-c", "echo begun; sleep 60"))
-    job.until("| begun")
-    lab.cloud.control.preempt("nights-run-7-1")
-    job.until("vmSeconds")
-    assert job.end() == 1
-    left = job.folder / "results" / "tpu.json"
-    assert (job.folder / "output").read_text() == f"reason=taken-back\nresult={left}\n"
-    said = json.loads(left.read_text())
-    assert said["missing"] == "taken-back: Google took the VM back (PREEMPTED), so there is no result"
-    assert (said["tests"], type(said["vm_seconds"])) == ({}, int)
-
-
 @pytest.mark.parametrize(
     "sent", [signal.SIGTERM, signal.SIGHUP, pytest.param(signal.SIGINT, marks=pytest.mark.heavy)], ids=str
 )
@@ -458,25 +396,6 @@ def test_a_job_that_is_killed_leaves_its_vm_to_the_clean_up_of_its_run(lab: Lab)
     assert lab.run(lab.request(), "8").done, "it takes nobody's place"
 
 
-def test_a_client_that_comes_back_after_the_clean_up_makes_nothing_more_and_keeps_its_end(lab: Lab) -> None:
-    """As one whose machine lost its network: GitHub calls its job lost, and it lives."""
-
-    def clean(lab: Lab) -> None:
-        if lab.log:
-            lab.meanwhile = lambda _: None
-            ports = lab.ports(lab.request())
-            assert clean_up((A, B), "7", ports, until=ports.clock() + 60) == ""
-            ends.append(lab.records()["nights-run-7-1"])
-            lab.cloud.control.advance(900)
-
-    ends: list[RunVmRecord] = []
-    lab.meanwhile = clean
-    ended = lab.run(lab.request("sh", "-c", "echo begun; sleep 60", rounds=3))
-    assert (ended.reason, ended.says) == ("cancelled", "somebody else ended run 7 and deletes its VMs")
-    assert list(lab.records().values()) == ends, "the first end stands"
-    assert len([line for line in lab.said if line.startswith("asking")]) == 1
-
-
 def test_two_clients_of_one_run_never_share_a_vm(lab: Lab) -> None:
     def second(lab: Lab) -> None:
         if lab.log:
@@ -490,46 +409,3 @@ def test_two_clients_of_one_run_never_share_a_vm(lab: Lab) -> None:
     assert [each.reason for each in ends] == ["refused"]
     assert ends[0].says == "nights-run-7-1 was claimed by another client: two runs never share a number"
     assert [each.reason for each in lab.records().values()] == ["done"]
-
-
-def test_a_vm_whose_client_was_killed_goes_with_its_time_to_live_and_no_other_vm_does(lab: Lab) -> None:
-    """The controller's sweep is the janitor, in every zone that runs may use."""
-    fleet = FleetLab.__new__(FleetLab)
-    lab.cloud.control.fail("stockout", zone=A)
-    killed(lab, seconds=600)
-    lab.cloud.control.mend()
-    zone = f"projects/{lab.config.project}/locations/{B}/nodes"
-    plain = {"acceleratorType": "v6e-1", "runtimeVersion": "v2-alpha-tpuv6e"}
-    lab.cloud.control.add_node(f"{zone}/research", plain)
-    lab.cloud.control.add_node(f"{zone}/unlabelled", plain | {"labels": {"tidepool-run": "7"}})
-    sweep = _janitor(fleet, lab)
-    node = next(each for each in lab.cloud.control.nodes() if each["name"].endswith("nights-run-7-1"))
-    left = int(node["labels"]["tidepool-expires"]) - lab.cloud.control.clock()["seconds"]
-    sweep()
-    lab.cloud.control.advance(left - 60)
-    sweep()
-    assert "nights-run-7-1" in lab.nodes, "its time is not over"
-    assert lab.records()["nights-run-7-1"].end is None
-    lab.cloud.control.advance(60)
-    sweep()
-    lab.cloud.control.advance(60)
-    assert lab.nodes == {"research": "READY", "unlabelled": "READY"}
-    record = lab.records()["nights-run-7-1"]
-    assert (record.end, record.reason) == (record.expires, "client-lost"), "the sweep says what its client did not"
-    lab.guests.settle()
-    assert not list((lab.folder / "guests").glob("*")), "what ran on it ended with it"
-
-
-def _janitor(fleet: FleetLab, lab: Lab) -> Callable[[], Any]:
-    """The controller of the stack, whose manifest declares no VM."""
-    fleet.cloud, fleet.config, fleet.google = lab.cloud, lab.config, lab.google
-    from bench.cloud.github.control import GitHubControl
-    from infra.fleet.controller.github import RunnerApi
-
-    fleet.github = GitHubControl(lab.cloud.url)
-    fleet.records = Records(google=lab.google, bucket=lab.config.bucket.name)
-    fleet.api = RunnerApi(api=fleet.github.api, token=lambda _: "none")
-    document = manifest(lab.config, bundle="ab" * 32, startup_script="#!/bin/sh")
-    fleet.records.update(bucket_names.manifest_object(lab.config.stack), lambda _: document)
-    end_up(fleet.records, lab.config.stack)
-    return lambda: fleet.sweeper().sweep()

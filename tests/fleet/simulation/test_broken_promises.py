@@ -26,7 +26,6 @@ from tests.fleet.simulation.fleet_faults import Fault
 from tests.fleet.simulation.fleet_life import live
 from tests.fleet.simulation.github_in_process import ByKeeper
 from tests.fleet.simulation.promises import BrokenPromiseError
-from tests.fleet.simulation.shortest_life import lives_well
 
 HEARD: Final = ByKeeper._runners
 MADE: Final = Actor._create
@@ -162,14 +161,3 @@ def test_a_controller_that_lacks_what_keeps_a_promise_breaks_it(what: str) -> No
             lacking.enter_context(lack())
         with pytest.raises(BrokenPromiseError, match=breach.told):
             live(0, breach.faults)
-
-
-def test_the_timeline_of_a_broken_promise_has_the_one_fault_that_matters() -> None:
-    matters = at(1, "shrinks", 2, minutes=120)
-    others = [at(0.3, "orphan", 4), at(0.6, "skewed-vm", 1), at(0.9, "late-runners", 1, minutes=2)]
-    with hears(busy=False), pytest.raises(AssertionError, match="was deleted while its runner had a job") as told:
-        lives_well(0, [*others, matters])
-    told_life = str(told.value)
-    assert str(matters) in told_life
-    assert "seed 0" in told_life, "so that it can be lived once more"
-    assert not [fault for fault in others if str(fault) in told_life], "what does not matter is left out"

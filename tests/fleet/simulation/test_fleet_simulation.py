@@ -8,10 +8,9 @@ from typing import Any, Final
 import pytest
 
 from tests.fleet.simulation.fleet_faults import DAMAGES, KINDS, RECORDS, Fault, drawn
-from tests.fleet.simulation.fleet_life import BOUND, EVERY, SLOTS, Life, grow_up, in_process, newborn
+from tests.fleet.simulation.fleet_life import BOUND, EVERY, SLOTS, Life, grow_up, in_process, live, newborn
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import SKEW
-from tests.fleet.simulation.shortest_life import lives_well
 from tests.fleet.simulation.two_controllers import Duet
 
 SHORT: Final[dict[str, Any]] = {"days": 0.08, "slots": SLOTS, "others": 22.0, "lasting": 0.4}
@@ -24,32 +23,32 @@ LONG: Final = 1.0
     "seed", [pytest.param(each, marks=[] if each < 16 else [pytest.mark.heavy]) for each in range(50)]
 )
 def test_a_life_under_faults_keeps_every_promise_and_ends_as_declared(seed: int) -> None:
-    lives_well(seed, drawn(seed, **SHORT))
+    live(seed, drawn(seed, **SHORT))
 
 
 @pytest.mark.parametrize("record", range(len(RECORDS)))
 def test_a_record_of_each_kind_may_be_damaged_in_each_way_while_vms_are_lost(record: int) -> None:
     """The fleet heals, and no busy VM goes."""
     rolls = (roll / 1e6 for roll in range(1000 * record, 1000 * record + DAMAGES))
-    lives_well(record, [Fault(3600.0 * turn, "unreadable-record", turn, 0, roll) for turn, roll in enumerate(rolls, 1)])
+    live(record, [Fault(3600.0 * turn, "unreadable-record", turn, 0, roll) for turn, roll in enumerate(rolls, 1)])
 
 
 @pytest.mark.parametrize("roll", [0.1, 0.5], ids=["nobody knows where runners are", "the broker knows"])
 @pytest.mark.parametrize("seed", range(2))
 def test_memory_may_be_lost_while_other_repositories_are_served(seed: int, roll: float) -> None:
-    lives_well(seed, [Fault(3600.0 * (1 + 4 * turn), "memory-lost", 0, 180, roll) for turn in range(2)])
+    live(seed, [Fault(3600.0 * (1 + 4 * turn), "memory-lost", 0, 180, roll) for turn in range(2)])
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(1000))
 def test_a_day_of_a_thousand_fleets(seed: int) -> None:
-    lives_well(seed, drawn(seed, LONG, SLOTS))
+    live(seed, drawn(seed, LONG, SLOTS))
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(4))
 def test_two_weeks_of_a_fleet(seed: int) -> None:
-    lives_well(seed, drawn(seed, 14.0, SLOTS))
+    live(seed, drawn(seed, 14.0, SLOTS))
 
 
 def test_fifty_lives_have_every_kind_of_fault() -> None:

@@ -12,9 +12,8 @@ from unittest.mock import patch
 import pytest
 
 from infra.fleet import operator_requests
-from infra.fleet.controller import rollout, trial
+from infra.fleet.controller import rollout
 from infra.fleet.operator_requests import DrainRequest
-from infra.fleet.runner.supervisor import orders
 from tests.fleet.simulation.fleet_life import grow_up, in_process
 from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import BrokenPromiseError
@@ -102,22 +101,6 @@ def test_orders_of_a_sweep_that_died_before_it_remembered_them_are_no_more_than_
     assert change > 4, "lease, memory, an order, the memory with it, and the sweep's own record"
 
 
-def reads_none_as_the_pointer() -> AbstractContextManager[Any]:
-    """As VMs did that knew no word for no image."""
-    real = orders.own
-    old = lambda told: real({**told, "image": None} if told and told.get("image") == "none" else told)  # noqa: E731
-    return patch.object(orders, "own", old)
-
-
-def forgets_what_went_back() -> AbstractContextManager[Any]:
-    return patch.object(rollout, "_aim", lambda rollout, target, _: target if target.images else rollout.stable)
-
-
-def proves_nothing() -> AbstractContextManager[Any]:
-    """As without a canary: whatever is told to one is told to all."""
-    return patch.object(trial, "_proof", lambda *_: "proved")
-
-
 def believes_the_pointer() -> AbstractContextManager[Any]:
     """As a controller without memory did wherever a pool served."""
     return patch.object(rollout, "_told_before", lambda pool, judge, target, serving: target)
@@ -127,16 +110,3 @@ def test_a_controller_that_takes_the_pointer_for_proved_breaks_a_promise() -> No
     lost = [(0.0, "bad bundle"), (300.0, "memory lost")]
     with believes_the_pointer(), pytest.raises(BrokenPromiseError, match="run a bad version"):
         RolloutLife(5).goes_through(lost, Random(1), promoted=True)
-
-
-@pytest.mark.parametrize("lack", [reads_none_as_the_pointer, forgets_what_went_back, proves_nothing])
-def test_a_controller_that_lacks_what_keeps_the_way_back_breaks_a_promise(
-    lack: Callable[[], AbstractContextManager[Any]],
-) -> None:
-    with lack(), pytest.raises(BrokenPromiseError):
-        live_all(range(12))
-
-
-def live_all(seeds: range) -> None:
-    for seed in seeds:
-        RolloutLife(seed).lives(promoted=False, events=EVENTS)
