@@ -30,6 +30,7 @@ def code_of(*argv: str, **environment: str) -> int:
 
 
 def test_the_exit_code_is_the_programs() -> None:
+    assert not [line for line in enter_script().splitlines() if line.strip()[:1] in ("", "#")]
     assert [code_of("sh", "-c", f"exit {code}") for code in (0, 1, 42)] == [0, 1, 42]
 
 

@@ -55,6 +55,7 @@ def test_a_job_that_is_too_long_is_ended_by_its_checkpoint_signal(tmp_path: Path
     with pytest.raises(JobError, match="time limit is over"):
         wait(job, timeout=30, every=0.02)
     assert (tmp_path / "checkpoint").exists()
+    assert job.state().because == ("the job: its time limit is over",)
 
 
 def test_a_name_that_runs_is_refused(tmp_path: Path) -> None:
@@ -67,14 +68,16 @@ def test_a_name_that_runs_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_later_command_lists_a_job_reads_its_log_and_says_why(tmp_path: Path) -> None:
-    entry = Command((sys.executable, "-S", "-c", "print('one'); print('two'); raise SystemExit(3)"))
+    program = "import sys; print('one', flush=True); print('two', file=sys.stderr); raise SystemExit(3)"
+    entry = Command((sys.executable, "-S", "-c", program))
     job = LocalClient(tmp_path).submit(JobRequest(name="bad", entry_point=entry, retries=ONCE))
     with pytest.raises(JobError):
         wait(job, timeout=30, every=0.02)
     later = LocalClient(tmp_path)
     assert [each.name for each in later.jobs()] == ["bad"]
     assert later.job("bad").state() == job.state()
-    assert job.state().because == ("slice 0: its program ended with exit code 3",)
+    assert (job.state().because, job.state().retries) == (("slice 0: its program ended with exit code 3",), ONCE)
+    assert job.state().created.endswith("Z")
     assert list(later.job("bad").logs(1)) == ["0 two"]
     later.job("bad").cancel()
     with pytest.raises(JobError, match="no job good"):
@@ -121,6 +124,7 @@ def test_a_function_is_called_within_this_process_where_tests_ask_for_that(tmp_p
     client = LocalClient(tmp_path, in_process=True)
     job = client.submit(JobRequest(name="here", entry_point=call, environment={"RUN_ID": "7"}))
     assert (job.state().outcome, CALLED) == (Outcome.SUCCESS, ["step 7"])
+    assert job.state().because == ("slice 0: its program returned",)
     assert "RUN_ID" not in os.environ
 
 

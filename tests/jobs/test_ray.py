@@ -33,7 +33,8 @@ class JobServer:
         self.kept: list[dict[str, Any]] = []
         self.calls: list[tuple[str, str]] = []
 
-    def request(self, method: str, url: str, *, body: str | None, **_: Any) -> Answer:
+    def request(self, method: str, url: str, *, body: str | None, timeout: float, **_: Any) -> Answer:
+        assert timeout, "or a server that is silent holds a command"
         path = url.removeprefix("http://ray:8265")
         self.calls.append((method, path))
         if method == "POST" and path == "/api/jobs/" and body:
@@ -68,16 +69,16 @@ def test_a_slice_of_one_vm_goes_where_ray_has_that_type() -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
+    ("more", "why"),
     [
-        {"resources": Resources.with_tpu("v4-32")},
-        {"resources": Resources.with_tpu("v4-8", 2)},
-        {"queue": "v4"},
-        {"secrets": {"HF_TOKEN": "hf"}},
+        ({"resources": Resources.with_tpu("v4-32")}, "v4-32"),
+        ({"resources": Resources.with_tpu("v4-8", 2)}, "2"),
+        ({"queue": "v4"}, "Ray does not know queues of Kueue"),
+        ({"secrets": {"HF_TOKEN": "hf"}}, "HF_TOKEN"),
     ],
 )
-def test_what_ray_cannot_carry_is_refused_with_the_way_that_can(more: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="--backend gke"):
+def test_what_ray_cannot_carry_is_refused_with_the_way_that_can(more: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=f"{why}(.|\\n)*--backend gke"):
         ray_job(one_vm(**more))
 
 
@@ -88,7 +89,10 @@ def test_a_name_is_submitted_again_under_an_id_of_its_own(client: RayClient, ser
     server.kept[0]["status"] = "SUCCEEDED"
     client.submit(one_vm())
     assert [each["submission_id"] for each in server.kept] == ["llama-0", "llama-1"]
-    assert [(each.name, each.phase) for each in client.jobs()] == [("llama", JobPhase.RUNNING)]
+    client.submit(one_vm(name="plain", resources=Resources.with_cpu("1")))
+    assert {each.name: (each.phase, each.accelerator) for each in client.jobs()} == {
+        "llama": (JobPhase.RUNNING, "v4-8"), "plain": (JobPhase.RUNNING, ""),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ def test_every_mistake_of_a_request_is_told_at_once() -> None:
         "name", "image", "entry point", "environment MEGASCALE_SLICE_ID", "environment 1X", "resources.cpu",
         "retries.preemptions", "retries.failures", "time_limit", "grace", "checkpoint_signal",
     }  # fmt: skip
+    assert found["entry point"] == "not the import path of a function"
 
 
 def test_what_would_have_no_effect_or_no_value_is_refused() -> None:

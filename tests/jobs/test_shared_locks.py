@@ -17,7 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.jobs.store.by_firestore import FirestoreStore
-from infra.jobs.store.entries import LARGEST_VALUE, LONGEST_KEY, Entry, SharedStore, StoreError, Value
+from infra.jobs.store.entries import (
+    LARGEST_VALUE,
+    LONGEST_KEY,
+    Entry,
+    SharedStore,
+    StoreError,
+    Value,
+    decoded,
+    encoded,
+)
 from infra.jobs.store.locks import Lock, LockLostError, LockTakenError, held, status, statuses
 from infra.jobs.store.memory import MemoryStore
 from infra.jobs.store.opened import open_store
@@ -253,6 +262,15 @@ def test_a_key_that_no_store_takes_is_refused(key: str) -> None:
 def test_a_value_that_no_store_takes_is_refused(value: Value) -> None:
     with pytest.raises(ValueError):
         MemoryStore().swap(KEY, "", value)
+
+
+def test_a_value_is_kept_by_its_sorted_keys_up_to_the_largest() -> None:
+    most = {"x": "y" * (LARGEST_VALUE - len('{"x": ""}'))}
+    assert len(encoded(most)) == LARGEST_VALUE
+    assert encoded({"b": 1, "a": 2}) == '{"a": 2, "b": 1}'
+    for other in (7, None, "[]", "{"):
+        with pytest.raises(StoreError, match="another program wrote it"):
+            decoded(KEY, other)
 
 
 @pytest.mark.parametrize(
