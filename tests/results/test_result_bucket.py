@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
-from googleapiclient.http import HttpRequest
 
 from infra.cli.app import cli
-from infra.fleet.google import AT_ONCE, Api, Clients, GoogleError, clients, execute
+from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
 from infra.model.bucket_names import RESULT_INDEX as INDEX
 from infra.operations.result_place import ResultBucket, bucket_store
@@ -53,33 +51,6 @@ def test_a_bucket_keeps_what_a_folder_keeps_byte_for_byte(store: ResultStore, tm
     assert store.runs("tpu") == runs
     with pytest.raises(ResultsError, match=f"gs://{BUCKET} with another content"):
         store.keep(made(1, 90))
-
-
-def test_objects_are_read_several_at_a_time_each_by_one_request(
-    store: ResultStore, cloud: TestCloud, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs = nights(range(1, 41))
-    for each in runs:
-        store.objects.replace(each.object_name, each.content())
-    store.rebuild()
-    under_way, most, sent = [0], [0], list[str]()
-    lock, execute_ = threading.Lock(), HttpRequest.execute
-
-    def counted(request: HttpRequest, *words: Any, **options: Any) -> Any:
-        with lock:
-            sent.append(str(request.methodId))
-            under_way[0] += 1
-            most[0] = max(most[0], under_way[0])
-        try:
-            return execute_(request, *words, **options)
-        finally:
-            with lock:
-                under_way[0] -= 1
-
-    monkeypatch.setattr(HttpRequest, "execute", counted)
-    assert store.beside("tpu") == runs
-    assert sent == ["storage.objects.get"] * 41, "the index, and each run once"
-    assert 1 < most[0] <= AT_ONCE
 
 
 def test_a_read_that_is_refused_is_told_and_those_behind_it_are_not_sent(

@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 from infra.cli.app import cli
 from tests.github.conftest import lab as lab
-from tests.github.lab_repository import REPO, TOKEN, Lab
 from tests.github.workflow_sandbox import git
 from tests.synthetic_lab import the_lab
 
@@ -98,23 +97,3 @@ def test_an_unchanged_tree_reuses_a_pass_says_so_and_runs_anew_after_an_edit_of_
     (desk / "src" / "a.py").write_text("2\n")
     git(desk, "commit", "-q", "-a", "-m", "edit")
     assert run(*asked, "--run", "3", code=1)["reused"] is None
-
-
-def test_a_report_is_posted_as_an_issue_of_the_main_branch(desk: Path, lab: Lab) -> None:
-    environ = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": lab.control.api, "GITHUB_REPOSITORY": REPO}
-    publish(desk, 1, '<failure message="boom"/>')
-    told = run("report", "tpu", "--post", code=1, environ=environ)
-    assert told["posted"]["issue"].startswith("created #")
-    publish(desk, 2)
-    assert run("report", "tpu", "--post", environ=environ)["posted"]["issue"].startswith("closed #")
-    late = run("report", "tpu", "--run", "1", "--post", code=1, environ=environ)
-    assert late["posted"]["issue"] == "left to run 2, which is newer"
-
-
-def test_hostile_results_are_refused_in_one_sentence(desk: Path) -> None:
-    (desk.parent / "bomb.xml").write_text('<!DOCTYPE a [<!ENTITY b "c">]><testsuite/>')
-    done = CliRunner().invoke(
-        cli, ["results", "publish", "tpu", "--run", "1", "--hardware", "x", "--junit", str(desk.parent / "bomb.xml")]
-    )
-    assert done.exit_code == 1
-    assert "bomb.xml has a document type" in done.output

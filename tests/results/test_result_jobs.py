@@ -193,29 +193,6 @@ def test_a_run_of_another_file_or_of_another_repository_is_not_kept(desk: Desk, 
     assert desk.kept() == []
 
 
-def test_shards_are_one_run_of_the_suite(desk: Desk) -> None:
-    suite = TPU | {"files": ["tpu-1.json", "tpu-2.json"]}
-    desk.left("tpu-1.json", result(run="7x1-1", seconds=30, vm_seconds=300))
-    desk.left(
-        "tpu-2.json",
-        result(run="7x2-1", seconds=50, vm_seconds=400, tests={"t.b": {"seconds": 50, "outcome": "passed"}}),
-    )
-    assert desk.do("keep", NIGHT, suite) == 0, desk.log
-    (run,) = desk.kept()
-    assert (run.ended, run.seconds, run.coverage, run.named(*{each.outcome for each in run.tests})) == (
-        "passed", 80, None, ("t.a", "t.b"),
-    )  # fmt: skip
-    assert run.vm is not None
-    assert (run.vm.seconds, run.reused) == (700, "")
-
-
-def test_a_shard_that_left_nothing_breaks_the_suite_and_is_named(desk: Desk) -> None:
-    desk.left("tpu-1.json", result())
-    assert desk.do("keep", NIGHT, TPU | {"files": ["tpu-1.json", "tpu-2.json"]}) == 0, desk.log
-    assert [run.ended for run in desk.kept()] == ["failed"]
-    assert "tpu-2: it left no result, and nobody said why" in (desk.folder / "report" / "report.md").read_text()
-
-
 TAKEN: dict[str, Any] = {
     "ok": False, "missing": "taken-back: Google took the VM back (PREEMPTED), so there is no result", "tests": {},
     "seconds": 0, "coverage": None, "vm_seconds": 90,
@@ -338,22 +315,25 @@ def test_jobs_need_no_more_than_their_two_locks() -> None:
     assert {"numpy", "pydantic"} <= loaded <= pinned
 
 
-def test_a_vm_is_paid_where_it_was_obtained_and_not_where_it_was_asked_for_first(desk: Desk) -> None:
-    suite = TPU | {"files": ["tpu-1.json", "tpu-2.json", "tpu-3.json"]}
+def test_shards_are_one_run_whose_vms_are_paid_where_they_were_obtained(desk: Desk) -> None:
+    suite = TPU | {"files": ["tpu-1.json", "tpu-2.json", "tpu-3.json", "tpu-4.json"]}
     away = {"accelerator": "v6e-1", "zone": "europe-west4-a", "capacity": "on-demand"}
-    desk.left("tpu-1.json", result(run="7x1-1", vm_seconds=100))
-    desk.left("tpu-2.json", result(run="7x2-1", vm_seconds=3600, vm=away))
-    desk.left("tpu-3.json", result(run="7x3-1", vm_seconds=50, vm="nonsense"))
+    desk.left("tpu-1.json", result(run="7x1-1", seconds=30, vm_seconds=100))
+    desk.left(
+        "tpu-2.json", result(run="7x2-1", tests={"t.b": {"seconds": 50, "outcome": "passed"}}, vm_seconds=3600, vm=away)
+    )
+    desk.left("tpu-3.json", result(run="7x3-1", seconds=20, vm_seconds=50, vm="nonsense"))
     assert desk.do("keep", NIGHT, suite, USD="1") == 0, desk.log
     (run,) = desk.kept()
+    assert (run.ended, run.seconds, run.coverage, len(run.tests)) == ("failed", 110, None, 2)
+    assert run.missing == ("tpu-4: it left no result, and nobody said why",)
     assert [(each.zone, each.capacity, each.seconds) for each in run.vms] == [
         ("europe-west4-a", "on-demand", 3600), ("us-central1-b", "preemptible", 150),
     ]  # fmt: skip
     listed = price(Generation.parse("v6e"), "europe-west4-a", CapacityKind.ON_DEMAND)
     assert listed is not None
-    assert (
-        f"VMs of tests cost ${float(listed.usd_per_chip_hour) + 150 * 0.544 / 3600:.2f} in 30 days, of $1" in desk.log
-    )
+    cost = float(listed.usd_per_chip_hour) + 150 * 0.544 / 3600
+    assert f"VMs of tests cost ${cost:.2f} in 30 days, of $1" in desk.log
     assert desk.output().splitlines()[-1] == "budget=failure"
 
 
