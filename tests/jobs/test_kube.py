@@ -64,9 +64,9 @@ def test_a_pod_finds_its_own_cluster_and_namespace(tmp_path: Path) -> None:
 
 def test_a_plugin_gives_the_token(tmp_path: Path) -> None:
     answer = {"status": {"token": "fresh"}}
-    program = f"import os, json; json.loads(os.environ['KUBERNETES_EXEC_INFO']); os.environ['LAB']; print({json.dumps(json.dumps(answer))})"
+    program = "import os, json; json.loads(os.environ['KUBERNETES_EXEC_INFO']); print(os.environ['LAB'])"
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-S", "-c", program]}
-    plugin |= {"env": [{"name": "LAB", "value": "1"}]}
+    plugin |= {"env": [{"name": "LAB", "value": json.dumps(answer)}]}
     assert token_of(kubeconfig(tmp_path, {"exec": plugin})) == "fresh"
 
 

@@ -105,6 +105,7 @@ def test_a_price_says_when_and_where_it_was_read_and_one_that_is_not_published_i
 @pytest.mark.parametrize("block", ["accelerators", "zones", "prices", "regions"])
 def test_every_block_of_facts_has_a_public_source_and_a_date(block: str) -> None:
     content = facts(block)
+    assert tuple(catalogue._generations.__wrapped__().values()) == GENERATIONS
     assert content["source"].startswith("https://cloud.google.com/")
     assert re.fullmatch(r"20\d\d-\d\d", content["as_of"])
 

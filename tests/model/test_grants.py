@@ -20,8 +20,12 @@ GITHUB = """
       - {repository: a-lab/code, pool: tpu-ci, workflows: [night.yaml]}
       - {repository: b-lab/code, pool: other, workflows: [night.yaml]}
 """
+RUNS = (
+    "pool: tpu-ci\naccelerators: [v5litepod-4]\nzones: [us-west4-a]\nper_day: 1\nat_once: 1\ntime_to_live_minutes: 60\n"
+)
+RESULTS = "{bucket: {name: my-lab-results, location: us}, kept_days: 30, suites: []}\n"
 REGISTRIES = "{regions: [us-west4], repositories: [{name: marin-ci}]}\n"
-CONFIG = parse(stack_text(github=GITHUB, registries=REGISTRIES))
+CONFIG = parse(stack_text(github=GITHUB, registries=REGISTRIES, results=RESULTS, runs=RUNS))
 PROJECT, STACK = CONFIG.project, CONFIG.stack
 READER, WRITER = "roles/artifactregistry.reader", "roles/artifactregistry.writer"
 ACTS, FEDERATED = "roles/iam.serviceAccountTokenCreator", "roles/iam.workloadIdentityUser"
@@ -108,6 +112,9 @@ def test_a_member_with_a_role_that_no_stack_bootstrap_or_google_gives_it_there_i
 def test_a_grant_is_declared_with_its_condition_alone() -> None:
     writes, member = "roles/storage.objectUser", f"serviceAccount:{account('controller')}"
     declared = only_below(BUCKET.name, bucket_names.CONTROL_PREFIX)
+    below_runs = only_below(BUCKET.name, bucket_names.RUNS_PREFIX)
+    assert found(BUCKET, writes, f"serviceAccount:{MAKER}", below_runs) == []
+    assert {BUCKET, Guarded("bucket", "my-lab-results")} <= set(guarded(CONFIG))
     assert found(BUCKET, writes, member, declared) == []
     for condition in (only_below(BUCKET.name, bucket_names.MANIFEST_PREFIX), only_below(BUCKET.name, ""), "true"):
         assert found(BUCKET, writes, member, condition) == [member]

@@ -30,6 +30,7 @@ def test_distinct_stacks_and_pools_have_distinct_accounts(pairs: list[tuple[str,
 
 
 def test_an_account_that_fits_is_readable_and_a_long_one_keeps_its_tail() -> None:
+    assert names.in_use_tag("tpu-ci", "sha256:0123456789abcdef") == "in-use-tpu-ci-0123456789ab"
     assert names.pool_account_id("ci", "tpu-ci") == "tidepool-ci-pool-tpu-ci"
     long_one = names.pool_account_id("training", "a-very-long-pool-name-v5litepod-256")
     assert long_one.endswith("-v5litepod-256")

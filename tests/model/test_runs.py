@@ -28,8 +28,8 @@ POOL = pool(name="nights", accelerator="v6e-1", zones="{us-central1-b: 0}", capa
 FORKS = pool(name="forks", accelerator="v6e-1", zones="{us-central1-b: 0}", capacity="preemptible", trust="fork")
 RUNS = """
 pool: nights
-accelerators: [v6e-1, v6e-4]
-zones: [us-central1-b, us-east5-a]
+accelerators: [v6e-1, v6e-4, v5litepod-1]
+zones: [us-central1-b, us-east5-a, us-west4-a]
 per_day: 4
 at_once: 2
 time_to_live_minutes: 60
@@ -90,6 +90,7 @@ def test_a_runs_vm_is_as_its_pools_and_no_vm_of_the_pool() -> None:
     [
         ("v4-8", (), (), "may not make this type"),
         ("v6e-1", ("us-west1-c",), (), "nothing would look for it there"),
+        ("v6e-1", ("us-west4-a",), (), r"(?s)--zones: us-west4-a.*us-west4-a has no v6e.*us-central1-b"),
         ("v6e-1", (), ("reserved",), "no kind of capacity of a run's VM"),
         ("v6e-1", (), ("on-demand",), "no limit or budget counts it"),
     ],
@@ -178,9 +179,9 @@ def test_a_damaged_record_is_never_read_as_an_empty_day(body: dict[str, object])
 
 def test_a_request_that_is_none_is_refused_with_every_mistake() -> None:
     with pytest.raises(ConfigError) as caught:
-        read_request('{"version": 1, "places": [], "command": ["x"], "colour": "red"}')
+        read_request('{"version": 1, "places": [], "command": ["x"], "colour": "red", "times": {"limit": "x"}}')
     subjects = {problem.subject for problem in caught.value.problems}
-    assert {"run request places", "run request colour", "run request bucket", "run request times"} <= subjects
+    assert {"run request places", "run request colour", "run request bucket", "run request times.limit"} <= subjects
     with pytest.raises(ConfigError, match="not JSON"):
         read_request("{")
 

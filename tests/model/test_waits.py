@@ -54,7 +54,7 @@ def test_more_vms_never_make_the_last_job_wait_longer_where_all_limits_are_one(
 
 def test_whoever_asks_last_waits_for_those_before() -> None:
     told = wait(2, on_tpu("first", 4, timeout_minutes=10), on_tpu("second", 1, timeout_minutes=5))
-    assert (told.first, told.last, told.others) == (20, 20, 4)
+    assert (told.first, told.last, told.others, told.vms) == (20, 20, 4, 2)
 
 
 def test_a_job_that_asks_for_less_leaves_a_vm_for_the_other() -> None:

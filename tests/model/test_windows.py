@@ -1,20 +1,12 @@
-"""Windows of pools: their intervals through every change of clocks, and what they draw on limits and cost.
-
-The intervals are held to a second calculation that shares nothing with the first: it walks through time minute by
-minute, asks zoneinfo for the wall clock, and compares its numbers with sets.
-"""
+"""Windows of pools: their intervals through every change of clocks, and what they draw on limits and cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from zoneinfo import ZoneInfo
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from infra.model import windows
 from infra.model.cost import charges
@@ -24,121 +16,6 @@ from infra.model.schema import Window
 from infra.model.stack import read_stack
 from infra.model.windows import openings
 from tests.model.given import NOW, cost_of, parse, pool, stack_text
-
-MINUTE = timedelta(minutes=1)
-ZONES = (
-    "UTC",
-    "Europe/Berlin",
-    "America/New_York",
-    "America/Santiago",  # its clocks change at midnight, as Cairo's and Beirut's do
-    "Africa/Cairo",
-    "Asia/Beirut",
-    "Africa/Casablanca",
-    "Asia/Kolkata",
-    "Pacific/Chatham",
-)
-LEAP_DAY, YEAR_END = date(2028, 2, 29), date(2027, 12, 31)
-
-
-@dataclass(frozen=True)
-class Cron:
-    """A cron as sets of numbers; None stands for a star. Sunday is 0."""
-
-    minute: int
-    hours: frozenset[int] | None
-    days: frozenset[int] | None
-    months: frozenset[int] | None
-    weekdays: frozenset[int] | None
-
-    def __str__(self) -> str:
-        fields = (self.hours, self.days, self.months, self.weekdays)
-        return " ".join([str(self.minute), *("*" if f is None else ",".join(map(str, sorted(f))) for f in fields)])
-
-    def matches(self, wall: datetime) -> bool:
-        month_day = self.days is None or wall.day in self.days
-        week_day = self.weekdays is None or wall.isoweekday() % 7 in self.weekdays
-        both = self.days is None or self.weekdays is None
-        return (
-            wall.minute == self.minute
-            and (self.hours is None or wall.hour in self.hours)
-            and (self.months is None or wall.month in self.months)
-            and ((month_day and week_day) if both else (month_day or week_day))
-        )
-
-
-def numbers(least: int, most: int) -> st.SearchStrategy[frozenset[int] | None]:
-    return st.none() | st.frozensets(st.integers(least, most), min_size=1, max_size=3)
-
-
-LENGTHS = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
-
-
-def comes_round(cron: Cron) -> bool:
-    """Not on the 30th of February alone."""
-    if cron.days is None or cron.weekdays is not None:
-        return True
-    return min(cron.days) <= max(LENGTHS.get(month, 31) for month in cron.months or {1})
-
-
-CRONS = st.builds(
-    Cron,
-    minute=st.sampled_from((0, 15, 30, 59)),
-    hours=st.none() | st.frozensets(st.sampled_from((0, 1, 2, 3, 4, 23)), min_size=1, max_size=2),
-    days=st.none() | st.frozensets(st.sampled_from((1, 8, 28, 29, 30, 31)), min_size=1, max_size=3),
-    months=numbers(1, 12),
-    weekdays=numbers(0, 6),
-).filter(comes_round)
-
-
-def changes_of_clocks(zone: str, year: int) -> Iterator[date]:
-    """The days of a year in which a zone changes its clocks."""
-    day = datetime(year, 1, 1, tzinfo=UTC)
-    while day.year == year:
-        if (day + timedelta(days=1)).astimezone(ZoneInfo(zone)).utcoffset() != day.astimezone(
-            ZoneInfo(zone)
-        ).utcoffset():
-            yield day.date()
-        day += timedelta(days=1)
-
-
-@st.composite
-def places_in_time(draw: st.DrawFn) -> tuple[str, datetime]:
-    """A time zone, and an instant just before clocks change there, a month ends, or the leap day comes."""
-    zone = draw(st.sampled_from(ZONES))
-    days = [*changes_of_clocks(zone, 2027), *changes_of_clocks(zone, 2028), LEAP_DAY, YEAR_END]
-    day = draw(st.sampled_from(days)) - timedelta(days=draw(st.integers(0, 2)))
-    return zone, datetime(day.year, day.month, day.day, draw(st.integers(0, 23)), tzinfo=UTC)
-
-
-def minutes_from(begin: datetime, end: datetime) -> Iterator[datetime]:
-    while begin < end:
-        yield begin
-        begin += MINUTE
-
-
-def fires(cron: Cron, zone: ZoneInfo, begin: datetime, end: datetime) -> Iterator[datetime]:
-    """When a cron comes due, looked up on the wall clock of every minute."""
-    for instant in minutes_from(begin, end):
-        wall = instant.astimezone(zone)
-        passed = [wall]
-        if cron.hours is not None:  # a fixed time: it is not skipped with an hour, and does not come twice
-            if wall.fold:
-                continue
-            before = (instant - MINUTE).astimezone(zone)
-            skipped = int((wall.replace(tzinfo=None) - before.replace(tzinfo=None)) / MINUTE)
-            passed += [wall.replace(tzinfo=None) - each * MINUTE for each in range(1, skipped)]
-        if any(cron.matches(each) for each in passed):
-            yield instant
-
-
-def open_minutes(cron: Cron, window: Window, begin: datetime, end: datetime) -> set[datetime]:
-    """The minutes from begin to end in which a window is open."""
-    zone, found = ZoneInfo(window.time_zone), set[datetime]()
-    for start in fires(cron, zone, begin - window.length, end):
-        day = start.astimezone(zone).date()
-        if day not in window.days_off and (window.until is None or day <= window.until):
-            found.update(minutes_from(max(start, begin), min(start + window.length, end)))
-    return found
 
 
 def night(**given: object) -> Window:
@@ -150,52 +27,89 @@ def at(*when: int) -> datetime:
     return datetime(*when, tzinfo=UTC)
 
 
-@given(cron=CRONS, place=places_in_time(), minutes=st.integers(1, 30 * 60), off=st.booleans(), ends=st.booleans())
-@settings(max_examples=60, deadline=None)
-def test_a_window_is_open_in_the_minutes_that_the_wall_clock_says(
-    cron: Cron, place: tuple[str, datetime], minutes: int, off: bool, ends: bool
+@pytest.mark.parametrize(
+    ("cron", "duration", "zone", "begin", "hours", "more", "expected"),
+    [
+        (
+            "30 2 * * *", "1h", "Europe/Berlin", (2027, 3, 27), 72, {},
+            "03-27T01:30/03-27T02:30 03-28T01:00/03-28T02:00 03-29T00:30/03-29T01:30",
+        ),
+        (
+            "15 * * * *", "30m", "Europe/Berlin", (2027, 3, 28), 3, {},
+            "03-28T00:15/03-28T00:45 03-28T01:15/03-28T01:45 03-28T02:15/03-28T02:45",
+        ),
+        (
+            "30 2 * * *", "1h", "Europe/Berlin", (2027, 10, 30), 72, {},
+            "10-30T00:30/10-30T01:30 10-31T00:30/10-31T01:30 11-01T01:30/11-01T02:30",
+        ),
+        (
+            "15 * * * *", "30m", "Europe/Berlin", (2027, 10, 31), 3, {},
+            "10-31T00:15/10-31T00:45 10-31T01:15/10-31T01:45 10-31T02:15/10-31T02:45",
+        ),
+        (
+            "0 0 * * *", "90m", "America/Santiago", (2027, 9, 4), 72, {},
+            "09-04T04:00/09-04T05:30 09-05T04:00/09-05T05:30 09-06T03:00/09-06T04:30",
+        ),
+        (
+            "30 0 * * *", "2h", "Asia/Beirut", (2027, 3, 27), 72, {},
+            "03-26T22:30/03-27T00:30 03-27T22:00/03-28T00:00 03-28T21:30/03-28T23:30 03-29T21:30/03-29T23:30",
+        ),
+        (
+            "0 3 1 * 0", "2h", "America/New_York", (2027, 5, 30), 216, {},
+            "05-30T07:00/05-30T09:00 06-01T07:00/06-01T09:00 06-06T07:00/06-06T09:00",
+        ),
+        (
+            "0 3 * * 1,5", "2h", "America/New_York", (2027, 10, 29), 120, {},
+            "10-29T07:00/10-29T09:00 11-01T07:00/11-01T09:00",
+        ),
+        ("0 12 29 2 *", "1h", "UTC", (2028, 2, 28), 72, {}, "02-29T12:00/02-29T13:00"),
+        ("0 12 29,30 2,3 *", "1h", "UTC", (2027, 2, 27), 792, {}, "03-29T12:00/03-29T13:00 03-30T12:00/03-30T13:00"),
+        ("59 23 31 * *", "2h", "Pacific/Chatham", (2027, 12, 30), 96, {}, "12-31T10:14/12-31T12:14"),
+        ("0 2,3 * * *", "30h", "Asia/Kolkata", (2027, 1, 1), 72, {}, "12-29T20:30/01-05T03:30"),
+        (
+            "0 23 * * *", "4h", "UTC", (2027, 1, 2), 72, {},
+            "01-01T23:00/01-02T03:00 01-02T23:00/01-03T03:00 01-03T23:00/01-04T03:00 01-04T23:00/01-05T03:00",
+        ),
+        (
+            "0 23 * * *", "4h", "UTC", (2027, 1, 1), 96, {"days_off": ["2027-01-02"], "until": "2027-01-03"},
+            "12-31T23:00/01-01T03:00 01-01T23:00/01-02T03:00 01-03T23:00/01-04T03:00",
+        ),
+    ],
+)  # fmt: skip
+def test_a_window_is_open_as_the_wall_clock_of_its_zone_says(
+    cron: str, duration: str, zone: str, begin: tuple[int, int, int], hours: int, more: dict[str, Any], expected: str
 ) -> None:
-    zone, begin = place
-    end = begin + timedelta(days=3)
-    days_off = [(begin + timedelta(days=1)).date()] if off else []
-    until = {"until": (begin + timedelta(days=2)).date()} if ends else {}
-    window = night(start=str(cron), duration=f"{minutes}m", time_zone=zone, days_off=days_off, **until)
-    found = openings(window, begin, end)
-    inside = {minute for each in found for minute in minutes_from(max(each.start, begin), min(each.end, end))}
-    assert inside == open_minutes(cron, window, begin, end)
-    assert [each.start for each in found] == sorted(each.start for each in found)
-    assert windows.open_hours(window, begin, end) == Decimal(len(inside)) / 60
+    """Through every change of clocks: a fixed time is not skipped with its hour, and does not come twice."""
+    window, end = night(start=cron, duration=duration, time_zone=zone, **more), at(*begin) + timedelta(hours=hours)
+    found = openings(window, at(*begin), end)
+    assert " ".join(f"{each.start:%m-%dT%H:%M}/{each.end:%m-%dT%H:%M}" for each in found) == expected
+    inside = sum((min(each.end, end) - max(each.start, at(*begin)) for each in found), timedelta())
+    assert windows.open_hours(window, at(*begin), end) == Decimal(int(inside.total_seconds())) / 3600
 
 
 def test_a_window_that_opens_before_it_closed_stays_open() -> None:
     around = night(start="0 0 * * *", duration="1d")
     assert len(openings(around, at(2027, 1, 1), at(2027, 2, 1))) == 1
     assert windows.month_hours(around, 730) == 730
+    assert [windows.is_open(night(), at(2027, 1, 1, hour)) for hour in (1, 2, 3)] == [False, True, False]
 
 
-@given(
-    crons=st.lists(CRONS, min_size=1, max_size=3),
-    amounts=st.lists(st.integers(1, 4), min_size=3, max_size=3),
-    minutes=st.integers(1, 600),
+@pytest.mark.parametrize(
+    ("starts", "amounts", "most", "first"),
+    [
+        (("0 2 * * *", "30 2 * * *"), (2, 3), 5, at(2027, 3, 27, 2, 30)),
+        (("0 2 * * *", "0 3 * * *"), (3, 2), 3, at(2027, 3, 27, 2)),
+        (("0 4 * * *", "0 3 * * *"), (2, 2), 2, at(2027, 3, 27, 3)),
+        (("0 5 28 * *", "0 1 * * *"), (4, 1), 4, at(2027, 3, 28, 5)),
+    ],
 )
-@settings(max_examples=25, deadline=None)
 def test_a_peak_is_the_most_of_any_minute_and_the_first_of_them(
-    crons: list[Cron], amounts: list[int], minutes: int
+    starts: tuple[str, ...], amounts: tuple[int, ...], most: int, first: datetime
 ) -> None:
-    begin, end = at(2027, 3, 27), at(2027, 3, 30)
-    drawn = [
-        (night(start=str(cron), duration=f"{minutes}m", time_zone="Europe/Berlin"), amount)
-        for cron, amount in zip(crons, amounts, strict=False)
-    ]
-    every = [open_minutes(cron, window, begin, end) for cron, (window, _) in zip(crons, drawn, strict=True)]
-    sums = {
-        minute: sum(amount for (_, amount), those in zip(drawn, every, strict=True) if minute in those)
-        for minute in minutes_from(begin, end)
-    }
-    most = max(sums.values())
-    found = windows.peak(drawn, begin, end)
-    assert found.amount == most
-    assert not most or found.at == next(minute for minute, amount in sums.items() if amount == most)
+    drawn = [(night(start=start), amount) for start, amount in zip(starts, amounts, strict=True)]
+    found = windows.peak(drawn, at(2027, 3, 27), at(2027, 3, 30))
+    assert (found.amount, found.at) == (most, first)
+    assert windows.peak(drawn, at(2027, 3, 27), at(2027, 3, 27, 1)).amount == 0
 
 
 WINDOW = "{name: night, start: 0 2 * * *, duration: 2h, time_zone: UTC, adds: {us-west4-a: 2}}"

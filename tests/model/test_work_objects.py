@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from infra.model.addons import addons, kueue_values, manager_memory
 from infra.model.errors import ConfigError
 from infra.model.groups import Gang, can_be_admitted, chips_of
 from infra.model.plain_machines import room_for_pods
+from infra.model.queue_objects import store_settings
 from infra.model.queues import most_nodes, shared_queues
+from infra.model.schema import StackConfig
 from infra.model.slices import most_by, node_pools
 from tests.jobs.crds import faults
 from tests.model import queued
@@ -27,17 +30,24 @@ GOLDEN = Path(__file__).parent / "golden"
 QUEUE = "kueue.x-k8s.io/queue-name"
 PLAIN = queued.stack()
 LENDING = queued.stack(borrowing=True, preemption="never", reclaim="lower-priority", fair_sharing=False)
-OBJECTS: dict[str, tuple[dict[str, Any], ...]] = {
-    "workloads": objects(stack()),
-    "queues": (*queued.objects(PLAIN), {"kueue": kueue_values(PLAIN)}),
-    "lending": (*queued.objects(LENDING), {"kueue": kueue_values(LENDING)}),
+
+
+def of_store(config: StackConfig) -> tuple[dict[str, Any], ...]:
+    assert config.queues is not None
+    return store_settings(config.queues, "redis://10.0.0.3:6379")
+
+
+OBJECTS: dict[str, Callable[[], tuple[dict[str, Any], ...]]] = {
+    "workloads": lambda: objects(stack()),
+    "queues": lambda: (*queued.objects(PLAIN), {"kueue": kueue_values(PLAIN)}),
+    "lending": lambda: (*queued.objects(LENDING), *of_store(LENDING), {"kueue": kueue_values(LENDING)}),
 }
 
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_objects_are_the_golden_ones(name: str, update_goldens: bool) -> None:
     golden = GOLDEN / f"{name}.yaml"
-    found = yaml.safe_dump_all(json.loads(json.dumps(OBJECTS[name])), sort_keys=False, width=120)
+    found = yaml.safe_dump_all(json.loads(json.dumps(OBJECTS[name]())), sort_keys=False, width=120)
     if update_goldens:
         golden.write_text(found, encoding="utf-8")
     assert found == golden.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
@@ -45,7 +55,7 @@ def test_objects_are_the_golden_ones(name: str, update_goldens: bool) -> None:
 
 def of_kubernetes(name: str, own: bool) -> list[dict[str, Any]]:
     """The objects whose definitions Kubernetes has itself, or else those of others."""
-    kinds = [each for each in OBJECTS[name] if "kind" in each]
+    kinds = [each for each in OBJECTS[name]() if "kind" in each]
     return [
         each for each in kinds if own is not each["apiVersion"].partition("/")[0].endswith((".x-k8s.io", "dask.org"))
     ]
