@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 
-from infra.model import rules
 from infra.model.errors import ConfigError
 from infra.model.names import PULUMI_PROJECT
-from infra.model.rules.common import Items
-from infra.model.schema import StackConfig
 from infra.model.stack import read_sibling, stack_from_pulumi
 from infra.model.stack_text import pulumi_values
 from infra.model.yamlfile import render
@@ -86,17 +83,3 @@ def test_a_sample_of_all_values_made_wrong_is_refused() -> None:
 @pytest.mark.heavy
 def test_every_value_made_wrong_is_refused() -> None:
     assert_refused(list(edits()))
-
-
-@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: f"{rule.__module__.rpartition('.')[2]}.{rule.__name__}")
-def test_a_rule_names_sections_with_their_types(rule: Any) -> None:
-    """What a rule declares to read is what it is given, so that the type checker judges its body."""
-    hints = get_type_hints(rule)
-    del hints["return"]
-    types = get_type_hints(StackConfig)
-    for name in hints.keys() & StackConfig.model_fields.keys():
-        whole = types[name]
-        lists = Items[whole.__args__[0]] if str(whole).startswith("tuple") else None
-        accepted = (whole, lists, *(each for each in getattr(whole, "__args__", ()) if each is not type(None)))
-        assert hints[name] in accepted, name
-    assert hints.keys() - StackConfig.model_fields.keys() <= {"config", "siblings", "estate", "subject"}

@@ -257,16 +257,3 @@ def test_a_job_ends_within_what_its_runner_allows(capacity: str, longest: int) -
 
 
 # For all
-
-
-@given(st.sampled_from(["tpu-ci", "tpu-v4", "tpu-v5p"]), st.data())
-@settings(deadline=None, max_examples=40)
-def test_a_label_that_is_mistyped_anywhere_never_passes(label: str, data: st.DataObject) -> None:
-    place = data.draw(st.integers(0, len(label) - 1))
-    typo = label[:place] + "x" + label[place + 1 :]
-    stacks = (fleet(member(name="tpu-v4") + member(name="tpu-v5p")),)
-    jobs: tuple[Demand, ...] = tuple(demand(each, job=each) for each in ("tpu-ci", "tpu-v4", "tpu-v5p"))
-    told = found(*jobs, demand(typo, job="typo"), stacks=stacks)
-    misfit = one(told)
-    assert misfit.kind is MisfitKind.RUNNER
-    assert label in misfit.fix

@@ -50,15 +50,6 @@ def test_data_disks_are_in_the_apis_words() -> None:
     assert node.to_api()["dataDisks"] == [{"sourceDisk": "projects/p/zones/us-central2-b/disks/d", "mode": "READ_ONLY"}]
 
 
-def test_false_and_empty_values_are_left_out_as_the_service_drops_them() -> None:
-    def holes(value: object) -> bool:
-        if isinstance(value, dict):
-            return any(entry in (False, "", None) or entry == {} or holes(entry) for entry in value.values())
-        return isinstance(value, list) and any(holes(item) for item in value)
-
-    assert not holes(spec(capacity="on-demand", trust="fork").to_api())
-
-
 def test_what_changes_often_is_in_no_nodes_spec() -> None:
     """A new bundle, or another repository to serve, must reach VMs without a change that Pulumi sees."""
     assert spec(serves="[a/b]") == spec(serves="[c/d]")

@@ -40,18 +40,6 @@ def test_one_job_alone_takes_its_legs_in_waves(count: int, vms: int, limit: int,
     assert told.last == (ceil(count / min(count, vms, most)) - 1) * limit
 
 
-@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 30)), min_size=1, max_size=4), st.integers(1, 6))
-@settings(deadline=None, max_examples=60)
-def test_more_vms_never_make_the_last_job_wait_longer_where_all_limits_are_one(
-    jobs: list[tuple[int, int]], vms: int
-) -> None:
-    demands = [on_tpu(f"job-{index}", count, timeout_minutes=10) for index, (count, _) in enumerate(jobs)]
-    fewer, more = wait(vms, *demands), wait(vms + 1, *demands)
-    assert more.first is not None
-    assert fewer.first is not None
-    assert more.first <= fewer.first
-
-
 def test_whoever_asks_last_waits_for_those_before() -> None:
     told = wait(2, on_tpu("first", 4, timeout_minutes=10), on_tpu("second", 1, timeout_minutes=5))
     assert (told.first, told.last, told.others, told.vms) == (20, 20, 4, 2)

@@ -15,16 +15,13 @@ from hypothesis import strategies as st
 
 from infra.components.in_cluster import IGNORED, REPLACING
 from infra.model.addons import addons, kueue_values, manager_memory
-from infra.model.errors import ConfigError
 from infra.model.groups import Gang, can_be_admitted, chips_of
-from infra.model.plain_machines import room_for_pods
 from infra.model.queue_objects import store_settings
 from infra.model.queues import most_nodes, shared_queues
 from infra.model.schema import StackConfig
-from infra.model.slices import most_by, node_pools
 from tests.jobs.crds import faults
 from tests.model import queued
-from tests.model.workloads import DEDUP, MATH, TRANSFORM, objects, of, pod_specs, stack
+from tests.model.workloads import MATH, TRANSFORM, objects, of, pod_specs, stack
 
 GOLDEN = Path(__file__).parent / "golden"
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -79,20 +76,6 @@ def test_every_custom_object_is_valid_by_its_definition(name: str) -> None:
     assert faults(broken), "an API server would drop the field on the first create"
 
 
-def test_what_an_object_names_stands_before_it_and_no_name_is_there_twice() -> None:
-    seen: set[tuple[str, str, str]] = {("Namespace", "", "")}
-    for each in queued.objects(PLAIN):
-        named = (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"])
-        assert named not in seen
-        assert ("Namespace", "", named[1]) in seen
-        if each["kind"] == "ClusterQueue":
-            (group,) = each["spec"]["resourceGroups"]
-            assert {("ResourceFlavor", "", flavor["name"]) for flavor in group["flavors"]} <= seen
-        if each["kind"] == "LocalQueue":
-            assert ("ClusterQueue", "", each["spec"]["clusterQueue"]) in seen
-        seen.add(named)
-
-
 def test_every_pod_has_a_queue_of_its_team_and_its_scheduler_a_way_for_the_operator() -> None:
     """A pod without a queue never starts in a team's namespace; the policies there keep the Dask operator out."""
     config = stack()
@@ -118,37 +101,6 @@ def test_what_controllers_refuse_to_change_is_made_anew_and_what_is_scaled_by_ha
     assert {"metadata.labels", "spec.replicas", "spec.template.spec.nodeSelector"} <= set(REPLACING["StatefulSet"])
     assert "spec.replicas" not in REPLACING["LeaderWorkerSet"], "of slices, each is admitted by itself"
     assert "spec.leaderWorkerTemplate.size" in REPLACING["LeaderWorkerSet"]
-
-
-@given(
-    memory=st.sampled_from(["512MB", "4GB", "60GB", "350GB"]),
-    cpus=st.sampled_from([0.01, 0.5, 1, 15, 16]),
-    tasks=st.integers(1, 200),
-    maximum=st.integers(1, 1000),
-    pool=st.sampled_from(["batch", "batch-highmem"]),
-)
-def test_no_class_that_is_accepted_can_reach_a_chip_or_exceed_its_nodes(
-    memory: str, cpus: float, tasks: int, maximum: int, pool: str
-) -> None:
-    declared = DEDUP | {"memory": memory, "cpus": cpus, "tasks": tasks, "maximum": maximum, "pool": pool}
-    try:
-        config = stack(batch=[declared], groups=[])
-    except ConfigError:
-        return
-    assert config.cluster is not None
-    (pool_of,) = [each for each in config.cluster.cpu_pools if each.name == pool]
-    room = room_for_pods(pool_of.machine_type)
-    (cluster,) = of(config, "DaskCluster").values()
-    assert cluster["metadata"]["labels"][QUEUE] == "cpu"
-    assert maximum * tasks <= 1000
-    for pod in pod_specs(cluster):
-        asked = pod["containers"][0]["resources"]
-        assert int(asked["requests"]["cpu"].removesuffix("m")) <= room.cpus
-        assert int(asked["requests"]["memory"].removesuffix("M")) <= room.memory
-        assert not {"google.com/tpu"} & {*asked["requests"], *asked["limits"]}
-        assert [each["key"] for each in pod["tolerations"]] == ["tidepool/batch"], "TPU nodes have a taint"
-        assert pod["nodeSelector"] == {"cloud.google.com/gke-nodepool": pool}
-        assert pool not in {each.name for each in node_pools(config)}
 
 
 def test_nothing_is_declared_of_what_has_no_image() -> None:
@@ -182,33 +134,6 @@ def test_gangs_that_fit_in_some_way_are_found_to_fit(flavors: list[int], first: 
     for sizes in ([first, second], [first] * same):
         asked = [Gang("role", "v4-8", chips) for chips in sizes]
         assert can_be_admitted(offered, asked) == fits(tuple(flavors), sizes)
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["v4-8", "v4-32"]), st.sampled_from(["on-demand", "spot"]), st.integers(0, 9)),
-        min_size=1, max_size=6, unique_by=lambda each: each[:2],
-    )
-)  # fmt: skip
-def test_quotas_and_node_pools_never_differ(entries: list[tuple[str, str, int]]) -> None:
-    declared = [
-        {"accelerator": name, "zone": "us-central2-b", "capacity": kind, "number": number}
-        for name, kind, number in entries
-    ]
-    config = queued.stack(declared, teams=[{"name": "all"}])
-    most = most_by(node_pools(config), lambda pool: pool.shape.accelerator.name)
-    told = {
-        name: sum(
-            int(row["nominalQuota"])
-            for group in queue["spec"]["resourceGroups"]
-            for flavor in group["flavors"]
-            for row in flavor["resources"]
-            if row["name"] == "google.com/tpu"
-        )
-        for name, queue in queued.of(config, "ClusterQueue").items()
-        if name != "cpu"
-    }
-    assert told == {name: extent.chips for name, extent in most.items() if extent.chips}
 
 
 def test_managers_memory_follows_the_fleet() -> None:

@@ -47,7 +47,7 @@ from workflows.builders import (
 from workflows.builders.step import inner_limits
 from workflows.events import pull_request, push, workflow_run
 from workflows.expressions import Scope as Contexts
-from workflows.expressions import evaluate, parse, references
+from workflows.expressions import evaluate
 from workflows.runs import run
 from workflows.steps import READ_CONTENTS
 
@@ -247,36 +247,6 @@ def test_expressions_are_composed_with_their_quotes_and_parentheses(expression: 
 def test_a_context_is_a_path_and_no_code(path: str) -> None:
     with pytest.raises(ConfigError, match="names joined by dots"):
         context(path)
-
-
-LEAVES = st.sampled_from(
-    [literal(True), literal("it's"), literal(None), literal(2.5), context("github.ref"), context("github.event.number")]
-)
-EXPRESSIONS = st.recursive(
-    LEAVES,
-    lambda inner: st.one_of(
-        st.builds(lambda a, b: a & b, inner, inner),
-        st.builds(lambda a, b: a | b, inner, inner),
-        st.builds(lambda a: ~a, inner),
-        st.builds(lambda a, b: a.equals(b), inner, inner),
-        st.builds(lambda a, b: call("format", "{0}{1}", a, b), inner, inner),
-    ),
-    max_leaves=8,
-)
-
-
-@given(EXPRESSIONS, EXPRESSIONS)
-def test_what_is_composed_means_what_its_parts_mean_and_reads_what_they_read(
-    left: Expression, right: Expression
-) -> None:
-    def value(expression: Expression) -> Any:
-        return evaluate(expression.source, Contexts({"github": GITHUB}))
-
-    assert value(~left) is (value(left) in (False, None, "", 0))
-    assert value(left & right) == (value(left) if value(~left) else value(right))
-    assert value(left | right) == (value(right) if value(~left) else value(left))
-    assert value(left.equals(right)) is value(right.equals(left))
-    assert set(references(parse((left & right).source))) == left.reads | right.reads
 
 
 @pytest.mark.parametrize("source", ["github.ref =", "nothing.x", "${{ a }} && b", "contains(1)"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +20,7 @@ from workflows.checks import RULES, Fault, Known, Pool, TestCase, check, pools_o
 from workflows.checks.coverage import marked
 from workflows.checks.shell import commands
 from workflows.dump import CommentedData, dump
-from workflows.read import Position, WorkflowFile, read
+from workflows.read import WorkflowFile, read
 from workflows.world import load_world
 
 FOLDER = Path(__file__).parent
@@ -163,15 +162,6 @@ def test_a_fault_within_a_script_has_the_line_of_the_command_its_reason_and_its_
     ]
 
 
-def test_findings_come_by_file_and_line_whatever_the_order_of_files_and_change_none() -> None:
-    repository = files([{"name": "A", "permissions": None}, {"name": "B", "job": {"timeout-minutes": None}}])
-    before = [json.dumps(each.data) for each in repository]
-    found = check(repository)
-    assert found == check(tuple(reversed(repository))) == tuple(sorted(found))
-    assert len({each.file for each in found}) == 2
-    assert [json.dumps(each.data) for each in repository] == before
-
-
 FOLLOWING = {
     "on": {"workflow_run": {"workflows": ["Tests"]}},
     "job": {"if": "github.event.workflow_run.conclusion == 'success'"},
@@ -270,14 +260,6 @@ ODD: st.SearchStrategy[Any] = st.recursive(
 """Values of any kind under the keys that rules look at."""
 PIECES = (*"ab -\\\n\"'`$(){}<>|&;#=!*[]", "case ", " in", "esac", "<<EOF", "${{", "}}", "$((", "bash -c ")
 """What scripts are made of, and what they go wrong with."""
-
-
-@PLAIN
-@given(ODD, ODD, ODD, ODD)
-def test_a_file_of_any_shape_is_judged(top: Any, on: Any, job: Any, step: Any) -> None:
-    jobs = {"a": job, "b": {"runs-on": "ubuntu-24.04", "steps": [step]}, "c": {"needs": ["a", "b"], "steps": job}}
-    for data in ({"on": on, "jobs": jobs}, {"on": on, **top} if isinstance(top, dict) else {"on": on, "jobs": top}):
-        check([WorkflowFile("a.yaml", data, {(): Position(1, 1)}, {})], KNOWN[""])
 
 
 @PLAIN

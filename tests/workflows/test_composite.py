@@ -37,7 +37,7 @@ from workflows.composite import called, expanded, folders, texts
 from workflows.dump import dump
 from workflows.generate import Generated
 from workflows.read import read
-from workflows.world import OwnActions, OwnPin
+from workflows.world import OwnActions
 
 ACTIONS = ROOT / "actions"
 
@@ -72,15 +72,6 @@ def test_without_a_pin_of_this_lab_every_script_stands_in_its_file() -> None:
     for pins in (None, replace(own, repository="another-lab/tidepool")):
         for file in with_pins(pins):
             assert read(file.text, file.path).data == file.workflow.plain()
-
-
-def test_the_pin_of_one_action_changes_the_files_that_call_it_and_no_others() -> None:
-    own = pinned().actions.own
-    assert own is not None
-    moved = replace(own, pins={**own.pins, "run-delete": OwnPin("2026-11-23", "d" * 40, "e" * 40)})
-    changed = {old.path for old, new in zip(files(), with_pins(moved), strict=True) if old.text != new.text}
-    assert changed == {file.path for file in files() if "/run-delete@" in file.text}
-    assert ".github/workflows/docker-images.yaml" not in changed, "a new pin there builds every image anew"
 
 
 # What an action says.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,10 +15,10 @@ from tests.synthetic_lab import the_lab
 from tests.workflows.linters import THEIRS, linted
 from tests.workflows.sandbox.generated import OWN, generated
 from tests.workflows.specs import world
-from workflows.checks import RULES, Known, Pool, TestCase, check, pools_of
+from workflows.checks import RULES, Known, check, pools_of
 from workflows.dump import dump
 from workflows.generate import Generated
-from workflows.read import WorkflowFile, read, read_file
+from workflows.read import WorkflowFile, read
 from workflows.spec import spec_names
 
 FAULTS = yaml.safe_load((Path(__file__).parent / "faults.yaml").read_text())
@@ -88,42 +87,3 @@ def test_each_planted_fault_is_found_or_has_its_reason_and_nearly_all_are_found(
 # The lab's old files, with the faults of each beside it.
 
 CORPUS = Path(__file__).parent / "corpus"
-OLD = [read_file(path, CORPUS) for path in sorted(CORPUS.glob("*.yaml")) if not path.stem.endswith(".faults")]
-BASE = "ghcr.io/stanford-crfm/levanter-base:latest"
-AROUND = Known(
-    repository="marin-community/marin",
-    pools=(Pool("tpu-ci", frozenset(("self-hosted", "tpu", "tpu-ci"))),),
-    dockerfiles={
-        "lib/levanter/docker/tpu/Dockerfile.base": ("python:3.11-slim-bookworm",),
-        "lib/levanter/docker/tpu/Dockerfile.incremental": (BASE,),
-        "lib/levanter/docker/tpu/Dockerfile.cluster": (BASE,),
-        "docker/marin/Dockerfile.cluster": ("rayproject/ray:2.45.0-py311-cpu",),
-    },
-    tests=tuple(
-        TestCase(path, frozenset(markers))
-        for path, *markers in (
-            ("lib/levanter/tests/test_attention.py",),
-            ("lib/levanter/tests/test_convergence.py", "slow"),
-            ("lib/levanter/tests/test_ray_utils.py", "ray"),
-            ("lib/levanter/tests/test_train_lm.py", "entry"),
-            ("tests/test_dedup.py",),
-            ("tests/test_tokenize.py", "slow"),
-            ("tests/tpu/test_kernels.py", "tpu_ci"),
-        )
-    ),
-)
-
-
-def test_what_is_found_of_each_old_file_is_what_is_declared_beside_it(tmp_path: Path) -> None:
-    assert len(OLD) == 19
-    theirs = linted({file.source: (CORPUS / file.source).read_text() for file in OLD}, tmp_path)
-    ours = check(OLD, AROUND)
-    for file in OLD:
-        lines = (CORPUS / file.source).read_text().splitlines()
-        jobs = {file.positions["jobs", job].line: job for job in file.data["jobs"]}
-        found = [(each.rule, each.job, each.line) for each in ours if each.file == file.source]
-        found += [(rule, jobs[max(at for at in jobs if at <= line)], line) for rule, line in theirs[file.source]]
-        declared = yaml.safe_load((CORPUS / f"{Path(file.source).stem}.faults.yaml").read_text())
-        told = Counter((rule, job, lines[line - 1].strip()[:60]) for rule, job, line in found)
-        assert told == Counter((rule, job, line[:60]) for rule, job, line in declared), file.source
-        assert declared

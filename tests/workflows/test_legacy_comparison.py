@@ -17,10 +17,9 @@ import pytest
 from infra.model.errors import ConfigError
 from tests.synthetic_lab import the_lab
 from tests.workflows.event_tables import table, told
-from tests.workflows.legacy_checkout import legacy, path
+from tests.workflows.legacy_checkout import legacy
 from workflows.generate import Generated, generate
 from workflows.legacy import COMPARISON, comparison
-from workflows.legacy.text import suffixed_file
 from workflows.runs import Given
 from workflows.spec import Spec, load_spec
 from workflows.world import World, load_world
@@ -253,17 +252,6 @@ def test_jobs_that_failed_are_named_with_nothing_in_their_names_that_could_act(r
     assert not re.search(r"[\[\]@<>|]|`x`", line.removeprefix(f"- `{OLD}`"))
 
 
-def test_the_pull_request_at_that_commit_gets_one_comment(recorded: Recorded) -> None:
-    recorded.ran(OLD, ("unit", "success"))
-    recorded.pull(7, SHA, (1, "ada", "<!-- tidepool:legacy-comparison --> mine"))
-    recorded.pull(8, "d" * 40)
-    assert recorded.compared().returncode == 0
-    [(method, place, body)] = recorded.written
-    assert (method, place) == ("POST", f"repos/{REPOSITORY}/issues/7/comments")
-    assert body.startswith("<!-- tidepool:legacy-comparison -->\n## Old and new workflows at c0ffee00c0ff\n")
-    assert recorded.summary in body
-
-
 def test_the_comment_is_edited_in_place_and_an_unchanged_one_is_not_written(recorded: Recorded) -> None:
     recorded.ran(OLD, ("unit", "success"))
     recorded.pull(7, SHA, (3, "ada", "hello"), (5, ROBOT, "<!-- tidepool:legacy-comparison -->\nold"))
@@ -275,16 +263,6 @@ def test_the_comment_is_edited_in_place_and_an_unchanged_one_is_not_written(reco
     ]
     assert recorded.compared().returncode == 0
     assert recorded.written == []
-
-
-def test_after_the_last_day_it_fails_and_names_what_to_delete(recorded: Recorded) -> None:
-    recorded.ran(OLD, ("unit", "success"))
-    done = recorded.compared("push", UNTIL="2020-01-01")
-    assert done.returncode == 1
-    assert "the results" in recorded.summary or "did not run" in recorded.summary
-    for old in legacy().workflows:
-        assert path(suffixed_file(old.file)) in done.stdout
-    assert path(COMPARISON) in done.stdout
 
 
 def test_a_github_that_does_not_answer_fails_the_job(recorded: Recorded) -> None:

@@ -6,16 +6,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 from functools import cache
 from types import MappingProxyType
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
 from tests.workflows.legacy_checkout import REPLACED, UNTIL, generated, legacy, old_files, path
-from tests.workflows.values import DATA, TEXTS
-from workflows.dump import CommentedData, dump
 from workflows.events import dispatch, push
 from workflows.legacy import COMPARISON, back, keep, overdue
 from workflows.legacy.text import SUFFIX, Renamed, by_hand, not_by_hand, suffixed, suffixed_file, unsuffixed
@@ -105,25 +100,6 @@ def test_a_group_of_several_lines_gets_the_suffix_behind_the_last(style: str) ->
     new = suffixed(old, SCOPE)
     assert new == old.replace("ref }}", "ref }}-legacy").replace("name: x", "name: x-legacy")
     assert unsuffixed(new, SCOPE) == old
-
-
-@settings(max_examples=40)
-@given(DATA, TEXTS, TEXTS, st.lists(st.sampled_from(["Tests", "Build", "Others"]), max_size=3))
-def test_whatever_a_file_says_its_copy_says_the_same_under_another_name(
-    data: dict[str, Any], name: str, group: str, followed: list[str]
-) -> None:
-    on = {"push": None, "workflow_run": {"workflows": followed}}
-    whole = {"name": f"n{name}", "on": on, "concurrency": f"g{group}", "jobs": {"a": {"env": data}}}
-    old = dump(CommentedData(whole))
-    new = suffixed(old, Renamed(["Tests", "Build"], []))
-    copy = read(new, "x").data
-    assert copy["jobs"] == whole["jobs"]
-    assert copy["on"]["workflow_run"]["workflows"] == [
-        each if each == "Others" else f"{each}-legacy" for each in followed
-    ]
-    assert "-legacy" in copy["name"]
-    assert unsuffixed(new, Renamed(["Tests", "Build"], [])) == old
-    assert not_by_hand(by_hand(old, "x")) == old
 
 
 def test_a_workflow_by_hand_keeps_its_inputs_and_what_started_it() -> None:

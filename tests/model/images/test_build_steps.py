@@ -6,22 +6,15 @@ import itertools
 import json
 import re
 import subprocess
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
-from googleapiclient.discovery_cache import get_static_doc
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from infra.model.images import stack_rules
 from infra.model.images.cloudbuild import Site, build_config
 from infra.model.images.github import build_jobs
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.reading import WrittenFile, parsed
-from infra.model.images.rules import ImageContext, JudgedImage
 from infra.model.images.spec import SPEC_FILE, ImageSpec
 from infra.model.images.steps import (
     CHECKS,
@@ -33,7 +26,6 @@ from infra.model.images.steps import (
     step_pins,
 )
 from infra.model.images.told import steps_digest, told_files, told_values
-from infra.model.stack import load_stack
 from tests.synthetic_lab import the_lab
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -42,9 +34,6 @@ SITE = Site(
     project="p", stack="ci", logs_bucket="p-logs", service_account="builder@p.iam.gserviceaccount.com",
     machine_type="E2_HIGHCPU_8", timeout=7200, disk_gb=200,
 )  # fmt: skip
-SCHEMAS = json.loads(get_static_doc("cloudbuild", "v1"))["schemas"]
-# https://docs.cloud.google.com/build/quotas and .../build-config-file-schema, read 2026-11-21.
-MOST_STEPS, MOST_ARGUMENTS, LONGEST_ARGUMENT, MOST_TAGS, LONGEST_TAG = 300, 100, 10_000, 64, 128
 
 
 def committed() -> ImageSpec:
@@ -54,7 +43,6 @@ def committed() -> ImageSpec:
 
 
 SPEC, PINS, FIRST = committed(), load_pins(the_lab()), bootstrap(the_lab())
-CI = load_stack(the_lab(), "ci")
 
 
 def places_of(spec: ImageSpec) -> dict[str, tuple[str, ...]]:
@@ -70,70 +58,6 @@ def github_jobs() -> dict[str, dict[str, Any]]:
     return build_jobs(SPEC, PINS, places=places_of(SPEC), timeout=SITE.timeout, bootstrap=FIRST)
 
 
-def violations(value: Any, schema: dict[str, Any], where: str) -> Iterator[str]:
-    """What Google's discovery document says against a value: names, kinds, enums, fields that only the service sets."""
-    if reference := schema.get("$ref"):
-        schema = SCHEMAS[reference]
-    kinds = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
-    if not isinstance(value, kinds[schema["type"]]):
-        yield f"{where} is {type(value).__name__}, not {schema['type']}"
-    elif isinstance(value, list):
-        for number, each in enumerate(value):
-            yield from violations(each, schema["items"], f"{where}[{number}]")
-    elif isinstance(value, dict):
-        for key, each in value.items():
-            declared = schema.get("properties", {}).get(key) or schema.get("additionalProperties")
-            if declared is None:
-                yield f"{where}.{key} is unknown"
-            elif declared.get("readOnly"):
-                yield f"{where}.{key} is the service's to set"
-            else:
-                yield from violations(each, declared, f"{where}.{key}")
-    elif "enum" in schema and value not in schema["enum"]:
-        yield f"{where} is none of {schema['enum']}"
-
-
-def hold(body: dict[str, Any]) -> None:
-    assert list(violations(body, {"$ref": "Build"}, "build")) == []
-    steps = body["steps"]
-    assert len(steps) <= MOST_STEPS
-    assert len(body["tags"]) <= MOST_TAGS
-    assert max(map(len, body["tags"])) <= LONGEST_TAG
-    seen: set[str] = set()
-    for step in steps:
-        assert step["waitFor"] == ["-"] or set(step["waitFor"]) <= seen, f"{step['id']} waits for what comes later"
-        assert step["id"] not in seen
-        seen.add(step["id"])
-        assert len(step.get("args", ())) <= MOST_ARGUMENTS
-        assert all(len(each) <= LONGEST_ARGUMENT for each in (*step.get("args", ()), step.get("script", "")))
-    assert steps[0]["waitFor"] == ["-"]
-
-
-@st.composite
-def families(draw: st.DrawFn) -> ImageSpec:
-    """Specifications of up to six images with any parents, bases, downloads and platforms."""
-    body = SPEC.model_dump(mode="json", exclude_none=True)
-    template = next(image for image in body["images"] if image["name"] == "tpu-ci")
-    count = draw(st.integers(1, 6))
-    images = []
-    for number in range(count):
-        parents = draw(st.lists(st.sampled_from(range(number)), unique=True, max_size=3)) if number else []
-        bases = {} if parents else {"BASE_IMAGE": draw(st.sampled_from(sorted(PINS.bases)))}
-        downloads = draw(st.lists(st.sampled_from(sorted(PINS.downloads)), unique=True))
-        platforms = draw(st.sampled_from([["linux/amd64"], ["linux/amd64", "linux/arm64"]]))
-        name = {"name": f"image-{number}", "folder": f"images/image-{number}"}
-        more = {"parents": [f"image-{each}" for each in parents], "bases": bases, "downloads": downloads}
-        images.append({**template, **name, **more, "platforms": platforms})
-    return ImageSpec.model_validate({**body, "images": images})
-
-
-@settings(deadline=None, max_examples=60)
-@given(families())
-def test_googles_schema_takes_every_build_that_can_be_declared(spec: ImageSpec) -> None:
-    for image in spec.images:
-        hold(config(spec, image.name))
-
-
 def test_a_build_of_each_back_end_is_the_golden_one(update_goldens: bool) -> None:
     builds = {"cloud-build": config(SPEC, "tpu-ci"), "github": github_jobs()["levanter-cluster"]}
     text = json.dumps(builds).replace(json.dumps(FIRST)[1:-1], "FIRST")
@@ -141,44 +65,6 @@ def test_a_build_of_each_back_end_is_the_golden_one(update_goldens: bool) -> Non
     if update_goldens:
         GOLDEN.write_text(found, encoding="utf-8")
     assert found == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
-
-
-def refused_as_too_short(spec: ImageSpec, timeout: int) -> set[str]:
-    """The images whose declaration is refused beside a stack that gives a build this many seconds."""
-    assert CI.builds is not None
-    stack = CI.model_copy(update={"builds": CI.builds.model_copy(update={"timeout": timeout})})
-    judged = JudgedImage(
-        images=tuple(enumerate(spec.images)),
-        names=frozenset(image.name for image in spec.images),
-        recipes=spec.recipes,
-        subject=str,
-        around=ImageContext(root=the_lab(), stacks={"ci": stack}, pins=PINS),
-    )
-    return {each.value for each in stack_rules.broken(judged) if "limits of its steps" in each.rule}
-
-
-@settings(deadline=None, max_examples=60)
-@given(families(), st.integers(1, 24 * 60))
-def test_no_declaration_makes_a_build_whose_steps_have_more_time_than_it(spec: ImageSpec, minutes: int) -> None:
-    """Google's provider refuses such a trigger when it is planned; steps that run side by side count each."""
-    refused = refused_as_too_short(spec, minutes * 60)
-    for image in spec.images:
-        body = config(spec, image.name, site=replace(SITE, timeout=minutes * 60))
-        together = sum(int(step["timeout"].removesuffix("s")) for step in body["steps"] if "timeout" in step)
-        assert (image.name in refused) == (together > int(body["timeout"].removesuffix("s")))
-
-
-@settings(deadline=None, max_examples=60)
-@given(families())
-def test_a_child_begins_after_its_parents_are_recorded_and_tagged(spec: ImageSpec) -> None:
-    for image in spec.images:
-        family = spec.family(image.name)
-        ids = [step.id for step in build_steps(spec, PINS, family, places_of(spec), severity="high")]
-        for member, parent in ((each, parent) for each in family for parent in each.parents):
-            if f"tags-{parent}" in ids:
-                assert ids.index(f"tags-{parent}") < ids.index(f"build-{member.name}")
-            else:
-                assert "parents" in ids[:4]
 
 
 def test_only_steps_that_ask_a_registry_are_given_the_token() -> None:

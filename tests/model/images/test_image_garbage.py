@@ -70,15 +70,6 @@ def test_junk_anywhere_in_the_declaration_is_told(root: Path, path: tuple[Any, .
         loaded(root)
 
 
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(list(places(yaml.safe_load(PINS)))), JUNK)
-def test_junk_anywhere_in_the_pin_table_is_told(root: Path, path: tuple[Any, ...], junk: Any) -> None:
-    (root / SOURCE).write_text(IMAGES)
-    (root / "images/bases.yaml").write_text(replaced(PINS, path, junk))
-    with contextlib.suppress(ConfigError):
-        loaded(root)
-
-
 @pytest.mark.parametrize(
     "name", [SOURCE, "images/bases.yaml", LISTING, "images/runner/Dockerfile", "images/runner/Dockerfile.dockerignore"]
 )

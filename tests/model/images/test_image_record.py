@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
 from infra.model.images.record import RecordOutcome, built, promoted, running, undone
@@ -168,74 +166,3 @@ def test_what_pools_and_roles_run_or_can_go_back_to_stays_in_a_full_history(outc
     assert history(record)[-3:] == [digest(3), digest(2), digest(1)]
     assert digest(4) not in history(record), "the oldest that nobody names has gone in their place"
     assert len(history(record)) == HISTORY
-
-
-moves = st.lists(
-    st.one_of(
-        st.tuples(st.just("build"), st.integers(1, 60), st.integers(1, 60)),
-        st.tuples(st.just("promote"), st.sampled_from(["tpu-ci", "tpu-v4"]), st.integers(0, 40)),
-        st.tuples(st.just("undo"), st.sampled_from(["tpu-ci", "tpu-v4"]), st.just(0)),
-    ),
-    max_size=60,
-)
-
-
-def play(steps: list[tuple[str, Any, int]]) -> list[Record]:
-    """Every record that a list of moves leads through; a move that is refused changes nothing."""
-    record, passed = EMPTY, [EMPTY]
-    for index, (kind, subject, number) in enumerate(steps):
-        if kind == "build":
-            # Every commit is made in the first sixty days, before any build of one begins.
-            record, _ = built(record, "tpu-ci", build(subject, committed=number, began=60 + index))
-        elif kind == "promote" and "tpu-ci" in record.images:
-            known = record.images["tpu-ci"].builds()
-            record = promoted(record, subject, "tpu-ci", known[number % len(known)].digest, NOW, USES)
-        elif kind == "undo" and subject in record.pools and record.pools[subject].previous:
-            record = undone(record, subject, USES)
-        passed.append(record)
-    return passed
-
-
-@settings(deadline=None, max_examples=60)
-@given(moves)
-def test_a_history_is_bounded_and_never_drops_what_a_pool_names(steps: list[tuple[str, Any, int]]) -> None:
-    full = [("build", 1, 1), ("promote", "tpu-ci", 0), *(("build", each, each) for each in range(2, HISTORY + 1))]
-    for record in play([*full, *steps]):
-        for name, image in record.images.items():
-            digests = [each.digest for each in image.builds()]
-            assert len(digests) == len(set(digests))
-            assert record.held(name) <= set(digests)
-            assert len(image.history) <= max(HISTORY, len(record.held(name)))
-
-
-@settings(deadline=None, max_examples=60)
-@given(moves, st.sampled_from(["tpu-ci", "tpu-v4"]), st.integers(0, 40))
-def test_undo_takes_back_exactly_what_a_promotion_did(
-    steps: list[tuple[str, Any, int]], pool: str, number: int
-) -> None:
-    record = play([("build", 1, 1), ("promote", pool, 0), *steps])[-1]
-    known = record.images["tpu-ci"].builds()
-    wanted = known[number % len(known)].digest
-    after_it = promoted(record, pool, "tpu-ci", wanted, NOW, USES)
-    if after_it == record:
-        return
-    back = undone(after_it, pool, USES)
-    if len(record.pools[pool].chain()) <= EARLIER_TARGETS:
-        assert back == record
-    else:
-        forgotten = record.pools[pool].chain()[:EARLIER_TARGETS]
-        assert [each.digest for each in back.pools[pool].chain()] == [each.digest for each in forgotten]
-
-
-@settings(deadline=None, max_examples=60)
-@given(moves)
-def test_a_current_build_is_never_followed_by_one_of_an_older_commit(steps: list[tuple[str, Any, int]]) -> None:
-    seen = [record.images["tpu-ci"].current.committed[SOURCE] for record in play(steps) if record.images]
-    assert seen == sorted(seen)
-
-
-@settings(deadline=None, max_examples=60)
-@given(moves)
-def test_a_record_reads_as_it_was_written(steps: list[tuple[str, Any, int]]) -> None:
-    record = play(steps)[-1]
-    assert parse(record.to_json()) == record

@@ -111,15 +111,6 @@ def test_what_is_just_right_is_accepted(path: str, text: str, image: str, tmp_pa
     assert spec.image(image).folder == f"images/{image}"
 
 
-def test_every_mistake_is_told_at_once_and_in_reading_order(tmp_path: Path) -> None:
-    text = edited(IMAGES, ("cloudbuild", "jenkins"), ("[base]", "[bsae]"), ("ghcr.io/lab/base", "docker.io/x"))
-    pins = edited(PINS, ("https://hub", "http://hub"))
-    with refused() as problems:
-        loaded(project(tmp_path, {SOURCE: text, "images/bases.yaml": pins}))
-    lines = [problem.subject.split()[0] for problem in problems]
-    assert lines == ["images/bases.yaml:7", f"{SOURCE}:14", f"{SOURCE}:34", f"{SOURCE}:43"]
-
-
 def with_ci(**update: object) -> dict[str, StackConfig]:
     return dict(stacks()) | {"ci": stacks()["ci"].model_copy(update=update)}
 

@@ -288,13 +288,3 @@ def test_every_rebuild_comes_once_after_its_parents_and_brings_its_descendants(
     for position, name in enumerate(built):
         assert not set(built[position:]) & set(spec.image(name).parents), "a parent is built before its child"
         assert {image.name for image in spec.family(name)} <= set(built), "what is built from it is built again"
-
-
-@settings(deadline=None)
-@given(declarations(), CHANGES, CHANGES)
-def test_more_changes_rebuild_more_and_their_order_means_nothing(
-    spec: ImageSpec, some: list[Change], others: list[Change]
-) -> None:
-    both = rebuilds(spec, [*some, *others], {})
-    assert both == rebuilds(spec, [*others, *some], {})
-    assert {each.image for each in rebuilds(spec, some, {})} <= {each.image for each in both}
