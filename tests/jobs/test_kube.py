@@ -65,8 +65,10 @@ def test_a_pod_finds_its_own_cluster_and_namespace(tmp_path: Path) -> None:
 def test_a_plugin_gives_the_token(tmp_path: Path) -> None:
     answer = {"status": {"token": "fresh"}}
     program = "import os, json; json.loads(os.environ['KUBERNETES_EXEC_INFO']); print(os.environ['LAB'])"
-    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-S", "-c", program]}
-    plugin |= {"env": [{"name": "LAB", "value": json.dumps(answer)}]}
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-S", "-c", program],
+        "env": [{"name": "LAB", "value": json.dumps(answer)}],
+    }  # fmt: skip
     assert token_of(kubeconfig(tmp_path, {"exec": plugin})) == "fresh"
 
 
