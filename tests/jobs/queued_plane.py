@@ -75,11 +75,6 @@ class QueuedPlane:
         }
         return request(name, namespace=TEAM, **given | more)
 
-    def take(self, body: Mapping[str, Any]) -> GkeJob:
-        """A JobSet that somebody else wrote."""
-        self.make(body)
-        return self.client.job(body["metadata"]["name"])
-
     def seen(self, name: str) -> None:
         self.moments[name] = moment(self.api, TEAM)
 

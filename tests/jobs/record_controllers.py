@@ -20,7 +20,6 @@ from infra.jobs.client import JobPhase
 from infra.jobs.evidence import holds
 from infra.model.addons import addons
 from tests.jobs.queued_plane import (
-    TEAM,
     QueuedPlane,
     disrupted,
     now,
@@ -28,7 +27,6 @@ from tests.jobs.queued_plane import (
     until,
 )
 from tests.jobs.recording import FOLDER, written
-from tests.jobs.synthetic import xpk_jobset
 from tests.model.queued import stack
 
 
@@ -42,20 +40,6 @@ def success(plane: QueuedPlane) -> None:
     until(lambda: job.state().phase is JobPhase.ENDED, "it has ended")
     until(lambda: holds(plane.workload("llama"), "Finished"), "Kueue knows")
     plane.seen("ended")
-
-
-def outranked(plane: QueuedPlane) -> None:
-    """A job of a higher priority takes the quota of a lower one, which waits, and goes on when the other is done."""
-    low = plane.submit("low", 2, priority="low")
-    plane.runs(low)
-    high = plane.submit("high", 2, priority="high")
-    plane.runs(high)
-    until(lambda: low.state().phase is JobPhase.WAITING, "the low one waits")
-    plane.seen("the high one runs")
-    for pod in plane.pods("high"):
-        plane.ends(pod, 0)
-    plane.runs(low)
-    plane.seen("the low one goes on")
 
 
 def preempted(plane: QueuedPlane) -> None:
@@ -74,25 +58,7 @@ def preempted(plane: QueuedPlane) -> None:
     plane.seen("running again")
 
 
-def of_xpk(plane: QueuedPlane) -> None:
-    """A JobSet as Google's xpk writes it: admitted, placed, begun again after a preemption, and a success."""
-    job = plane.take(xpk_jobset("maxtext", TEAM))
-    plane.runs(job)
-    plane.seen("running")
-    node = plane.pods("maxtext")[0]["spec"]["nodeName"]
-    plane.shuts_down(node, "maxtext")
-    plane.caught("told to end", disrupted("TerminationByKubelet"))
-    plane.api.call("DELETE", f"/api/v1/nodes/{node}")
-    plane.rejoin(node)
-    plane.runs(job, restarts=1)
-    plane.seen("running again")
-    for pod in plane.pods("maxtext"):
-        plane.ends(pod, 0)
-    until(lambda: holds(plane.workload("maxtext"), "Finished"), "Kueue knows")
-    plane.seen("ended")
-
-
-SCENARIOS: Final[Mapping[str, FunctionType]] = {each.__name__: each for each in (success, outranked, preempted, of_xpk)}
+SCENARIOS: Final[Mapping[str, FunctionType]] = {each.__name__: each for each in (success, preempted)}
 
 
 def keep(plane: QueuedPlane, name: str, scenario: FunctionType, versions: Mapping[str, str]) -> None:

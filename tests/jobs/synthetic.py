@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from infra.jobs.request import Command, JobRequest, Resources
-from infra.model.gke_shapes import TPU_RESOURCE, gke_shapes
 
 IMAGE = "us-docker.pkg.dev/lab/images/train@sha256:" + "0a" * 32
 
@@ -73,55 +72,5 @@ def pod(
             "conditions": [condition("DisruptionTarget", reason=disrupted)] if disrupted else [],
             "containerStatuses": [{"name": "job", **state}],
             **status,
-        },
-    }
-
-
-def xpk_jobset(name: str, namespace: str) -> dict[str, Any]:
-    """Two slices of v4-32 as Google's xpk asks for them (its template of 2026-08), restarted up to four times."""
-    shape = gke_shapes()["v4-32"]
-    chips = {TPU_RESOURCE: str(shape.chips_per_node)}
-    container = {
-        "name": "jax-tpu",
-        "image": IMAGE,
-        "command": ["bash", "-c", "python train.py"],
-        "env": [{"name": "JOBSET_NAME", "value": name}],
-        "ports": [{"containerPort": port} for port in (8471, 8080, 8431)],
-        "securityContext": {"privileged": True},
-        "resources": {"limits": chips},
-    }
-    pod_spec = {
-        "restartPolicy": "Never",
-        "hostNetwork": True,
-        "dnsPolicy": "ClusterFirstWithHostNet",
-        "terminationGracePeriodSeconds": 30,
-        "nodeSelector": dict(shape.node_labels),
-        "tolerations": [{"key": TPU_RESOURCE, "operator": "Exists"}],
-        "containers": [container],
-    }
-    ends = {"operator": "NotIn", "values": [42, *range(127, 256)]}
-    job = {
-        "parallelism": shape.nodes,
-        "completions": shape.nodes,
-        "completionMode": "Indexed",
-        "backoffLimit": 0,
-        "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": ends}]},
-        "template": {"spec": pod_spec},
-    }
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": {"kueue.x-k8s.io/queue-name": "v4-32", "xpk.google.com/workload": name},
-            "annotations": {"alpha.jobset.sigs.k8s.io/exclusive-topology": "cloud.google.com/gke-nodepool"},
-        },
-        "spec": {
-            "failurePolicy": {
-                "maxRestarts": 4,
-                "rules": [{"action": "FailJobSet", "onJobFailureReasons": ["PodFailurePolicy"]}],
-            },
-            "replicatedJobs": [{"name": "slice-job", "replicas": 2, "template": {"spec": job}}],
         },
     }

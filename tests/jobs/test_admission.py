@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.jobs.admission import TeamQueue, team_queue
+from infra.jobs.admission import TeamQueue, refusals, team_queue
 from infra.jobs.gke import GkeClient
 from infra.jobs.kube import Kube
 from infra.jobs.request import Resources
@@ -73,6 +73,12 @@ def test_a_flavor_of_another_shape_serves_no_job() -> None:
     assert queue(shared, known=known("v4-32")).serves(PLAIN)
     assert not queue(shared, known=known("v4-16")).serves(PLAIN)
     assert queue(shared).serves(PLAIN), "nobody says which nodes the flavor has"
+
+
+def test_pods_without_tpu_are_counted_one_by_one() -> None:
+    shared = cluster_queue("v4-32", ("batch", [{"name": "cpu", "nominalQuota": "2"}]))
+    (problem,) = refusals(request(resources=Resources.with_cpu("1"), replicas=3), queue(shared), ())
+    assert (problem.value, problem.fix) == ("3 of a pod (1 CPUs, 4.295 GB each)", "at most 2 pods, or a larger quota")
 
 
 def test_kueue_itself_waits_for_ever_where_a_request_is_refused() -> None:

@@ -151,12 +151,6 @@ def test_what_cannot_be_asked_is_refused_with_2(arguments: tuple[str, ...], said
     assert (done.exit_code, said in done.output) == (2, True), done.output
 
 
-def test_a_kubeconfig_that_is_none_ends_a_command_with_2(home: Path) -> None:
-    (home / "kubeconfig").write_text("{ no: [")
-    done = tidepool("jobs", "list")
-    assert (done.exit_code, "the kubeconfig" in done.output) == (2, True), done.output
-
-
 def test_smoke_says_where_it_stopped() -> None:
     done = tidepool("smoke", "--to", "local")
     assert (done.exit_code, done.output.startswith("local   passed")) == (0, True), done.output

@@ -14,6 +14,7 @@ from infra.jobs.jobset import JOBSETS, REQUEST, jobset
 from infra.jobs.kube import Kube, KubeError
 from infra.jobs.outcomes import Attempts, Outcome
 from infra.jobs.request import Retries
+from infra.jobs.waiting import waiting
 from tests.jobs.cluster import Cluster, running_cluster
 from tests.jobs.synthetic import condition, pod, request
 
@@ -76,41 +77,43 @@ def test_a_submitted_job_is_the_rendered_object_and_validated_strictly(client: G
     assert (state.phase, state.replicas, state.accelerator, state.queue) == (JobPhase.WAITING, 2, "v4-32", "v4-32")
 
 
-@pytest.mark.parametrize("code", [404, 403, 503])
-def test_a_place_that_nobody_tells_is_unknown_and_not_computed(client: GkeClient, cluster: Cluster, code: int) -> None:
-    job = client.submit(request())
-    workload(cluster, condition("QuotaReserved", "False", "Pending", "no quota"))
-    cluster.refused["/apis/visibility.kueue.x-k8s.io"] = code
-    waits = job.state().waiting
-    assert waits is not None
-    assert (waits.place, waits.says) == (None, "no quota")
+TOO_OFTEN = "DeactivatedDueToRequeuingLimitExceeded"
+IN_PLACE = [{"metadata": {"name": "w"}, "positionInLocalQueue": 3, "positionInClusterQueue": 4}]
 
 
 @pytest.mark.parametrize(
-    ("reason", "said"),
+    ("conditions", "spec", "pending", "expected"),
     [
-        ("Deactivated", ""),
-        ("DeactivatedDueToRequeuingLimitExceeded", "too often its pods did not start in time; "),
+        ([("QuotaReserved", "False", "Pending", "no quota")], {}, None, ("Pending", None, "no quota")),
+        ([("QuotaReserved", "False", "Pending", "no quota")], {}, IN_PLACE, ("Pending", 3, "no quota")),
+        ([], {}, [], ("Pending", None, "it waits for quota")),
+        (
+            [("Evicted", "True", "Deactivated")], {"active": False}, [],
+            ("Deactivated", None, "the job is stopped until somebody activates it"),
+        ),
+        (
+            [("Evicted", "True", TOO_OFTEN)], {"active": False}, [],
+            (
+                "Deactivated", None,
+                "too often its pods did not start in time; the job is stopped until somebody activates it",
+            ),
+        ),
+        ([("QuotaReserved",)], {}, [], ("AdmissionChecks", None, "it has quota and waits for flex-start (Pending)")),
+        ([("Admitted",)], {}, [], None),
+        ([("Finished",)], {}, [], None),
     ],
-)
-def test_a_job_that_kueue_stopped_says_what_for(client: GkeClient, cluster: Cluster, reason: str, said: str) -> None:
-    job = client.submit(request())
-    workload(cluster, condition("Evicted", "True", reason), active=False)
-    waits = job.state().waiting
-    assert waits is not None
-    assert (waits.reason, waits.says) == ("Deactivated", f"{said}the job is stopped until somebody activates it")
-
-
-def test_a_job_with_quota_waits_for_its_admission_checks(client: GkeClient, cluster: Cluster) -> None:
-    job = client.submit(request())
-    body = workload(cluster, condition("QuotaReserved"))
-    body["status"]["admissionChecks"] = [
-        {"name": "flex-start", "state": "Pending"},
-        {"name": "other", "state": "Ready"},
-    ]
-    waits = job.state().waiting
-    assert waits is not None
-    assert waits.says == "it has quota and waits for flex-start (Pending)"
+)  # fmt: skip
+def test_what_a_workload_waits_for(
+    conditions: list[tuple[str, ...]], spec: dict[str, Any], pending: Any, expected: tuple[Any, ...] | None
+) -> None:
+    checks = [{"name": "flex-start", "state": "Pending"}, {"name": "other", "state": "Ready"}]
+    body = {
+        "metadata": {"name": "w"},
+        "spec": {"queueName": "v4-32", **spec},
+        "status": {"conditions": [condition(*each) for each in conditions], "admissionChecks": checks},
+    }
+    found = waiting(body, pending)
+    assert (found and (found.reason, found.place, found.says)) == expected
 
 
 def test_a_job_runs_once_every_slice_is_ready(client: GkeClient, cluster: Cluster) -> None:
@@ -119,17 +122,13 @@ def test_a_job_runs_once_every_slice_is_ready(client: GkeClient, cluster: Cluste
     assert job.state().phase is JobPhase.STARTING
     stand(cluster, replicatedJobsStatus=[{"name": "slice", "ready": 2}], restarts=7, restartsCountTowardsMax=2)
     state = job.state()
+    stand(cluster, replicatedJobsStatus=[{"name": "slice", "ready": 1, "succeeded": 1}])
+    assert job.state().phase is JobPhase.RUNNING, "some slices have ended well"
     assert (state.phase, state.attempts) == (JobPhase.RUNNING, Attempts(preemptions=5, failures=2))
     assert state.because == (
         "restarted after 5 of 10000 interruptions",
         "restarted after 2 of 10 failures",
     )
-
-
-def test_a_job_runs_on_when_some_slices_have_ended_well(client: GkeClient, cluster: Cluster) -> None:
-    job = client.submit(request())
-    stand(cluster, replicatedJobsStatus=[{"name": "slice", "ready": 1, "succeeded": 1}])
-    assert job.state().phase is JobPhase.RUNNING
 
 
 @pytest.mark.parametrize(
@@ -165,7 +164,8 @@ def test_where_pods_are_gone_their_job_says_what_is_left_to_say(
         "status": {"conditions": [condition("Failed", reason=reason)]},
     }
     cluster.objects["/apis/batch/v1/namespaces/default/jobs/llama-slice-0"] = failed
-    assert job.state().outcome is outcome
+    state = job.state()
+    assert (state.outcome, state.because[0].partition(":")[0]) == (outcome, "llama-slice-0")
 
 
 def test_cancelling_a_queued_job_tells_kueue_which_would_start_it_again(client: GkeClient, cluster: Cluster) -> None:

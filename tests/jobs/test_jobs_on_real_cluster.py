@@ -40,13 +40,3 @@ def test_a_preempted_spot_vm_restarts_the_gang_and_counts_as_no_failure(plane: Q
     record.preempted(plane)
     state = plane.client.job("llama").state()
     assert (state.phase, state.attempts) == (JobPhase.RUNNING, Attempts(preemptions=1))
-
-
-def test_a_job_as_xpk_writes_it_is_placed_and_begun_again(plane: QueuedPlane) -> None:
-    record.of_xpk(plane)
-    assert plane.client.job("maxtext").state().outcome is Outcome.SUCCESS
-
-
-def test_a_job_gives_its_slices_to_a_higher_priority_and_has_them_back(plane: QueuedPlane) -> None:
-    record.outranked(plane)
-    assert plane.client.job("low").state().attempts == Attempts()

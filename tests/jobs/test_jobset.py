@@ -87,21 +87,6 @@ def test_one_pod_takes_all_chips_of_one_vm(name: str) -> None:
     assert pod_of(body)["nodeSelector"]["cloud.google.com/gke-tpu-topology"] == str(accelerator.topology)
 
 
-def test_one_string_means_one_shape() -> None:
-    """v5litepod-8 is one host of eight chips here, whatever other tools call by that name."""
-    selectors = {
-        name: pod_of(jobset(request(resources=Resources.with_tpu(name))))["nodeSelector"]
-        for name in ("v4-8", "v5p-8", "v5litepod-8", "v6e-8")
-    }
-    shapes = [tuple(each.values()) for each in selectors.values()]
-    assert shapes == [
-        ("tpu-v4-podslice", "2x2x1"),
-        ("tpu-v5p-slice", "2x2x1"),
-        ("tpu-v5-lite-podslice", "2x4"),
-        ("tpu-v6e-slice", "2x4"),
-    ]
-
-
 def test_the_job_can_be_submitted_anew_from_what_it_left() -> None:
     text = jobset(request())["metadata"]["annotations"][rendering.REQUEST]
     assert JobRequest.of_json(json.loads(text)) == request()

@@ -18,7 +18,7 @@ from infra.jobs.gke import GkeClient
 from infra.jobs.kube import Kube
 from tests.jobs.cluster import Cluster, running_cluster
 from tests.jobs.queued_plane import TEAM
-from tests.jobs.recording import FOLDER, load, play, pools_by_slice
+from tests.jobs.recording import FOLDER, load, play
 
 GOLDEN: Final = Path(__file__).parent / "golden" / "recorded-states.yaml"
 
@@ -56,13 +56,6 @@ def test_recorded_jobs_stand_as_they_did(cluster: Cluster, update_goldens: bool)
     if update_goldens:
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
-
-
-@pytest.mark.parametrize(("scenario", "job"), [("success", "llama"), ("of_xpk", "maxtext")])
-def test_an_admitted_job_has_one_pod_a_vm_and_one_slice_a_pool(scenario: str, job: str) -> None:
-    placed = pools_by_slice(load(scenario)["moments"]["running"], job)
-    assert sorted(len(hosts) for hosts in placed.values()) == [4, 4]
-    assert len({pool for hosts in placed.values() for pool in hosts.values()}) == 2
 
 
 def test_events_that_may_not_be_read_leave_the_rest_told(cluster: Cluster) -> None:

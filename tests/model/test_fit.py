@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from infra.model.demand import WRITE, CacheFolders, Code, Demand, ImageUse, Start
+from infra.model.demand import CacheFolders, Code, Demand, ImageUse, Start
 from infra.model.fit import misfits
 from infra.model.partial import UnsureStack
 from infra.model.stack import read_sibling
@@ -99,31 +97,6 @@ def test_what_does_not_fit_is_told_with_what_was_meant(jobs: list[Demand], pools
 
 
 # Workflows of others
-
-
-@given(
-    jobs=st.lists(
-        st.builds(
-            demand,
-            st.sampled_from(["tpu-ci", "lost", "ubuntu-24.04"]),
-            repository=st.sampled_from(["other/one", "Other/two", "another/one"]),
-            vm=st.sampled_from([None, "lost"]),
-            timeout_minutes=st.sampled_from([None, 9, 99999]),
-            starts=st.sampled_from([(PUSH,), (FORK,)]),
-        ),
-        min_size=1,
-        max_size=6,
-    )
-)
-@settings(deadline=None, max_examples=40)
-def test_workflows_of_owners_that_no_stack_names_stop_nothing_and_are_warned_of_once_a_repository(
-    jobs: list[Demand],
-) -> None:
-    told = found(demand(), *(each.model_copy(update={"source": "workflows/spec/other.yaml"}) for each in jobs))
-    assert [each.subject for each in told] == sorted({each.repository for each in jobs})
-    for each in told:
-        assert (each.kind, each.stops) == (MisfitKind.RUNNER, False)
-        assert f"where it is another lab's, remove workflows/spec/other.yaml, then {WRITE}" in each.fix
 
 
 def test_an_owner_is_named_by_the_repositories_that_google_lets_in_too() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from infra.model.ledger import accounts
 from infra.model.stack import read_stack
@@ -85,15 +83,3 @@ def test_a_pool_with_a_mistake_in_what_it_draws_is_not_counted(mistake: dict[str
     assert written != text
     (quota,) = accounts(read_stack(written.encode(), stack="ci", source="ci").parts.config)
     assert [draw.pool for draw in quota.draws] == ["right"]
-
-
-@given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from(["spot", "preemptible", "on-demand"])), max_size=6))
-@settings(deadline=None)
-def test_what_is_used_and_what_remains_make_the_limit(given_pools: list[tuple[int, str]]) -> None:
-    pools = "".join(
-        pool(name=f"p{number}", zones=f"{{us-west4-a: {count}}}", capacity=kind)
-        for number, (count, kind) in enumerate(given_pools)
-    )
-    (quota,) = accounts(parse(stack_text(pools=pools or "[]\n", quotas=QUOTA.replace("100", "200"))))
-    assert quota.used == 4 * sum(count for count, kind in given_pools if kind != "on-demand")
-    assert quota.used + quota.remaining == 200

@@ -59,16 +59,6 @@ def test_what_changes_often_is_in_no_nodes_spec() -> None:
     assert first["bundle"] != second["bundle"]
 
 
-def test_a_manifest_has_every_slot_with_its_full_node() -> None:
-    config = load_stack(the_lab(), "ci")
-    slots = manifest(config, bundle="ab" * 32, startup_script="x")["slots"]
-    assert [each["name"] for each in slots] == [slot.name for slot in fleet.slots(config)]
-    for each, slot in zip(slots, fleet.slots(config), strict=True):
-        assert each["node"] == node_spec(config, slot, startup_script="x").to_api()
-        assert each["runner_labels"] == list(slot.pool.runner_labels)
-        assert (each["chips"], each["hosts"]) == (slot.accelerator.chips, slot.accelerator.hosts)
-
-
 def test_in_transition_what_stays_is_declared_as_before_and_what_is_new_beside_it() -> None:
     before = parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 2}")))
     after = parse(stack_text(pools=pool(name="a", zones="{us-west4-a: 1, us-west1-c: 1}", accelerator="v5litepod-8")))

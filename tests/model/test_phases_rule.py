@@ -257,13 +257,3 @@ def test_in_any_order_of_creates_and_replacements_no_limit_that_was_kept_is_pass
             del standing[name]
     kept = {name: before[name] for name in found.held if name in before}
     assert standing == {name: each for name, each in after.items() if name not in found.held} | kept
-
-
-@settings(deadline=None)
-@given(VMS, VMS)
-def test_what_fits_is_never_held_back(before: Fleet, after: Fleet) -> None:
-    bounds = three([max(drawn(each, before), drawn(each, after)) for each in three([0, 0, 0])])
-    found = phases(before, after, bounds)
-    assert found.held == ()
-    assert found.exceeded == ()
-    assert set(found.first) <= set(before)

@@ -90,17 +90,6 @@ def test_a_wrong_type_or_word_that_the_models_refuse_is_refused_by_it(root: Path
     assert let_through == []
 
 
-@pytest.mark.parametrize(("root", "stack"), [each for each in STACKS if each.values[0] == SYNTHETIC])
-def test_an_unknown_key_is_refused_in_every_mapping(root: Path, stack: str) -> None:
-    data = content(root, stack)
-    mappings = [(), *(path for path in places(data["config"]) if isinstance(at(data, path), dict))]
-    assert len(mappings) >= 5
-    for path in mappings:
-        wrong = changed(data, (*path, "No-Such:key"), 1)
-        assert not JUDGE.is_valid(wrong), yamlfile.render(path)
-        assert is_refused(wrong, stack), yamlfile.render(path)
-
-
 def test_what_pulumi_config_set_writes_is_right_too() -> None:
     """A structured value as JSON in one text, and what the pulumi CLI keeps at the top."""
     data = content(SYNTHETIC, "ci")

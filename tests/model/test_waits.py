@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
-
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from infra.model.demand import Code, Demand, Start
 from infra.model.offers import Offers
 from infra.model.waits import Wait, shares, waits
@@ -30,14 +25,6 @@ def wait(vms: int, *demands: Demand) -> Wait:
     """Of the last of these jobs."""
     (told,) = (each for each in waits(asking(*demands), of(vms)) if each.demand is demands[-1])
     return told
-
-
-@given(st.integers(1, 40), st.integers(1, 12), st.integers(1, 60), st.integers(1, 40))
-@settings(deadline=None, max_examples=100)
-def test_one_job_alone_takes_its_legs_in_waves(count: int, vms: int, limit: int, most: int) -> None:
-    told = wait(vms, on_tpu("alone", count, timeout_minutes=limit, max_parallel=most))
-    assert told.first == 0
-    assert told.last == (ceil(count / min(count, vms, most)) - 1) * limit
 
 
 def test_whoever_asks_last_waits_for_those_before() -> None:

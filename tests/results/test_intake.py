@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from infra.results.intake import MOST_DEPTH, read_coverage, read_junit, read_timing, vm_seconds
+from infra.results.intake import MOST_DEPTH, read_coverage, read_junit, read_timing, run_named, vm_seconds
 from infra.results.suite_run import LONGEST_MESSAGE, LONGEST_NAME, MOST_TESTS_WRITTEN, Outcome, ResultsError
 from tests.synthetic_lab import ROOT
 
@@ -127,11 +127,15 @@ def test_two_tests_whose_long_names_end_differently_stay_two() -> None:
 def test_coverage_is_that_of_lines_and_the_dtd_of_coverage_py_is_not_fetched() -> None:
     doctype = b"<!DOCTYPE coverage SYSTEM 'http://cobertura.sourceforge.net/xml/coverage-04.dtd'>"
     assert read_coverage(doctype + b'<coverage lines-valid="8" lines-covered="6" line-rate="0.1"/>', "c.xml") == 75
-    assert read_coverage(b'<coverage line-rate="0.5"/>', "c.xml") == 50
+    for rate in (0, 0.5, 1):
+        assert read_coverage(f'<coverage line-rate="{rate}"/>'.encode(), "c.xml") == 100 * rate
+    assert run_named(b'<testsuite name="7-1"/>') == "7-1"
+    assert [run_named(text) for text in (b'{"run": "7-1"}', b"{}")] == ["7-1", ""]
     for bad in (
         b"<coverage/>",
         b"<other/>",
-        b'<coverage line-rate="7"/>',
+        b'<coverage line-rate="1.01"/>',
+        b'<coverage line-rate="-0.01"/>',
         b'<coverage lines-valid="1" lines-covered="1' + b"0" * 400 + b'"/>',
         b'<!DOCTYPE c [<!ENTITY a "b">]><coverage/>',
     ):

@@ -119,6 +119,11 @@ def test_a_report_knows_the_first_slow_commit_and_the_newer_run_of_its_place() -
 
 def test_the_score_of_a_flaky_test_decays() -> None:
     runs = [made(0, tests=(ended("a", FLAKY),)), *(made(at, tests=(ended("a", PASSED),)) for at in range(1, 10))]
+    twice = [
+        made(0, tests=(ended("a", FLAKY), ended("b", FLAKY))),
+        made(1, tests=(ended("b", FLAKY), ended("a", PASSED))),
+    ]
+    assert [each.test for each in flaky_tests(twice, FIRST + timedelta(days=1))] == ["b", "a"], "the worst first"
     scores = [flaky_tests(runs, FIRST + timedelta(days=days))[0].score for days in (10,)]
     (early,) = flaky_tests(runs[:2], FIRST + timedelta(days=1))
     assert scores[0] < early.score < 0.6
@@ -132,7 +137,7 @@ def test_the_digest_is_of_the_declared_inputs_alone() -> None:
     one = cache.inputs_digest(FILES, ["src/**"])
     assert cache.inputs_digest([*reversed(FILES[:2]), ("docs/x.md", "4" * 40)], ["src/**"]) == one
     assert cache.inputs_digest([("src/a.py", "9" * 40), *FILES[1:]], ["src/**"]) != one
-    with pytest.raises(ResultsError, match=r"tests/\*\*"):
+    with pytest.raises(ResultsError, match=r"tests/\*\*; say it in the checkout that was tested"):
         cache.inputs_digest(FILES, ["src/**", "tests/**"])
     with pytest.raises(ResultsError, match="no inputs"):
         cache.inputs_digest(FILES, [])

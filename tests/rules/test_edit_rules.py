@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from infra.model.bounds import Fleet, fleet, limits
 from infra.model.manifest import manifest
 from infra.model.phases import Phases, phases
-from infra.model.schema import RuleException, StackConfig
+from infra.model.schema import StackConfig
 from infra.rules.book import EDIT_RULES, RESOURCE_RULES, judge
-from infra.rules.exceptions import WORDS, covers
-from infra.rules.finding import Finding, Level
+from infra.rules.exceptions import WORDS
+from infra.rules.finding import Finding
 from infra.rules.rule import Edit
 from infra.rules.standing import standing
 from tests.model.clustered import text
@@ -129,15 +127,3 @@ def _known(document: dict[str, Any], after: StackConfig) -> Fleet:
     known = standing(document, after)
     assert known is not None
     return known
-
-
-@given(
-    name=st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True),
-    other=st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True),
-)
-def test_an_exception_without_a_type_covers_all_of_that_name_and_no_other(name: str, other: str) -> None:
-    accepted = RuleException(rule="protected", subject=name, reason="why", expires="2026-12-31")
-    for kind in ("tpu.V2Vm", "storage.Bucket"):
-        finding = Finding("protected", Level.STOP, f"{other} ({kind})", "reason", "fix")
-        assert covers(accepted, finding) == (name == other)
-    assert not covers(accepted, Finding("protected", Level.STOP, f"{name} (storage", "reason", "fix"))

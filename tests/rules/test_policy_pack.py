@@ -19,23 +19,20 @@ from google.protobuf import empty_pb2 as _empty_pb2
 from google.protobuf import struct_pb2 as _struct_pb2
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc
 
-from infra.engines.official.workspace import ENDPOINTS
-from infra.fleet.google import Api, clients, execute
 from infra.model.stack_text import pulumi_values
 from infra.model.unclaimed import MisfitKind
 from infra.rules.book import EDIT_RULES, RESOURCE_RULES, judge
 from infra.rules.finding import Level
 from infra.rules.view import ResourceView
-from tests.fleet.declared_records import declare
 from tests.model.given import pool, stack_text
 from tests.program.fake_engine import build
 from tests.program.stacks import text_of, unedited
 from tests.rules.right_edits import BUCKET, LABELS, MEMBER, POOLS, edit, resource, vm
-from tests.rules.test_edit_rules import BUDGET, RESERVATION, RESOURCES, exception, reserved, swapped
+from tests.rules.test_edit_rules import BUDGET, RESOURCES, exception
 from tests.synthetic_lab import the_lab
 
 if TYPE_CHECKING:
-    from bench.cloud.testing import TestCloud
+    pass
 
 empty_pb2: Any = _empty_pb2
 struct_pb2: Any = _struct_pb2
@@ -172,25 +169,6 @@ def test_the_whole_ci_stack_passes() -> None:
 def test_a_stack_file_with_mistakes_is_left_to_the_program_to_refuse() -> None:
     with pack(settings_of(stack_text(pools=pool(trust="everyone")))) as cli:
         assert cli.stack() == cli.end() == []
-
-
-def test_a_swap_in_a_full_reservation_is_warned_of_by_what_the_manifest_says_stands(cloud: TestCloud) -> None:
-    before = swapped(4, 0)
-    pools = reserved("tpu-a", 2) + reserved("tpu-b", 2)
-    storage = f"{cloud.url}/{ENDPOINTS['storageCustomEndpoint']}"
-    settings = settings_of(stack_text(pools=pools, reservations=RESERVATION)) | {"gcp:storageCustomEndpoint": storage}
-    with pack(settings) as cli:
-        (found,) = cli.stack_alone()
-        assert "not known" in found.message
-    with clients(before.project, cloud.url) as google:
-        body = {"name": before.bucket.name, "location": before.bucket.location}
-        execute(google.api(Api.STORAGE).buckets().insert(project=before.project, body=body), "making the bucket")
-        declare(google, before)
-    with pack(settings) as cli:
-        (found,) = cli.stack_alone()
-    assert (found.policyName, found.enforcementLevel) == ("phases-needed", analyzer_pb2.ADVISORY)
-    assert "us-east5-a v5p reservation lab: 16 -> 16 of 16 chips" in found.message
-    assert "./tidepool up ci" in found.message
 
 
 def test_what_a_pulumi_program_says_in_its_own_words_is_found() -> None:

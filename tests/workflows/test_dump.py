@@ -7,14 +7,10 @@ from typing import Any
 import pytest
 import yaml
 from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.workflows.values import DATA, TEXTS
 from workflows.dump import CommentedData, dump
-from workflows.dump import Path as Place
 from workflows.read import read
-
-COMMENTS = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=20)
 
 
 @given(DATA)
@@ -25,15 +21,6 @@ def test_what_is_written_is_read_back_as_it_was(data: dict[str, Any]) -> None:
 @given(TEXTS)
 def test_text_is_the_same_text_to_a_reader_of_the_older_yaml(text: str) -> None:
     assert yaml.safe_load(dump(CommentedData({"key": text, "list": [text, 1]}))) == {"key": text, "list": [text, 1]}
-
-
-@given(DATA, COMMENTS, COMMENTS)
-def test_comments_change_nothing_of_the_data(data: dict[str, Any], above: str, beside: str) -> None:
-    lists = {key: value for key, value in data.items() if isinstance(value, list)}
-    paths: list[Place] = [(key,) for key in data]
-    paths += [(key, index) for key, value in lists.items() for index in range(len(value))]
-    written = dump(CommentedData(data or {"a": 1}, above, dict.fromkeys(paths, above), dict.fromkeys(paths, beside)))
-    assert read(written, "x").data == (data or {"a": 1})
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
 from workflows.events import (
@@ -54,16 +53,6 @@ def jobs(event: GitHubEvent, given: Given | None = None, **specs: dict[str, Any]
     found = run({"on": on, "jobs": whole}, event, given)
     assert found.starts
     return {job.id: job for job in found.jobs}
-
-
-@st.composite
-def graphs(draw: st.DrawFn) -> dict[str, dict[str, Any]]:
-    """Jobs without conditions, each of which needs some of those before it."""
-    names = [f"job-{position}" for position in range(draw(st.integers(1, 6)))]
-    return {
-        name: {"needs": draw(st.lists(st.sampled_from(names[:position]), unique=True)) if position else []}
-        for position, name in enumerate(names)
-    }
 
 
 def test_legs_say_on_which_runner_each_of_them_waits() -> None:

@@ -15,7 +15,6 @@ import pytest
 import yaml
 
 from infra.model.errors import ConfigError
-from infra.model.images.spec import Builder
 from infra.model.result_request import read_result_request
 from tests.workflows import specs
 from tests.workflows.event_tables import table, told
@@ -204,13 +203,6 @@ def test_people_are_told_how_tests_ended_as_the_golden_says(name: str, update_go
 
 
 # This repository's own.
-
-
-def test_where_github_builds_no_image_there_is_no_workflow_of_images() -> None:
-    images = tuple(each for each in world().images.images if each.builder is not Builder.GITHUB)
-    without = replace(world(), images=world().images.model_copy(update={"images": images}))
-    gone = {each.path for each in generate_own(world())} - {each.path for each in generate_own(without)}
-    assert gone == {".github/workflows/docker-images.yaml"}
 
 
 def test_a_new_stack_has_its_turn_in_every_file_that_goes_through_them() -> None:

@@ -95,20 +95,6 @@ def test_an_issue_has_its_labels_and_the_runs_that_failed_and_says_where_it_no_l
     assert "This no longer happens" in next(iter(issue.get_comments())).body
 
 
-def test_an_issue_that_somebody_closed_or_whose_label_somebody_took_off_stays_one(hub: Hub) -> None:
-    hub.well("issue", **ISSUE, OUTCOME="failure")
-    (issue,) = hub.issues()
-    issue.remove_from_labels("ci-failure")
-    issue.add_to_labels("mine")
-    hub.well("issue", **ISSUE, OUTCOME="failure")
-    assert hub.labels(issue.number) == ["tpu-tests", "mine", "ci-failure"]
-    issue.edit(state="closed")
-    for _ in range(2):
-        hub.well("issue", **ISSUE, OUTCOME="failure")
-    (another,) = hub.issues()
-    assert another.number != issue.number
-
-
 def test_an_issue_whose_answer_was_lost_is_found_by_the_next_run(hub: Hub) -> None:
     hub.control.fail("lost", method="github.create_issue", count=1)
     lost = hub.ask("issue", **ISSUE, OUTCOME="failure")
@@ -116,22 +102,6 @@ def test_an_issue_whose_answer_was_lost_is_found_by_the_next_run(hub: Hub) -> No
     assert lost.stderr.startswith("::error::POST /issues: ")
     hub.well("issue", **ISSUE, OUTCOME="failure")
     assert len(hub.issues("all")) == 1
-
-
-def test_issues_of_other_keys_and_other_people_are_left_alone(hub: Hub) -> None:
-    hub.repository("ann").create_issue("Mine", "<!-- tidepool-issue: tpu -->", labels=["ci-failure", "tpu-tests"])
-    hub.well("issue", **{**ISSUE, "KEY": "tpu-cost"}, OUTCOME="failure")
-    hub.well("issue", **ISSUE, OUTCOME="success")
-    assert len(hub.issues()) == 2
-
-
-def test_issues_that_two_runs_opened_become_one(hub: Hub) -> None:
-    own = hub.repository()
-    first, _ = (
-        own.create_issue("x", "<!-- tidepool-issue: tpu -->", labels=["ci-failure", "tpu-tests"]) for _ in range(2)
-    )
-    hub.well("issue", **ISSUE, OUTCOME="failure")
-    assert [each.number for each in hub.issues()] == [first.number]
 
 
 def test_a_comment_is_made_once_and_changed_in_place(hub: Hub) -> None:
@@ -144,19 +114,6 @@ def test_a_comment_is_made_once_and_changed_in_place(hub: Hub) -> None:
     own = [each.body for each in issue.get_comments() if each.user.login == BOT]
     assert len(own) == 1
     assert own[0].startswith("<!-- tidepool-comment: tpu-tests -->\nThey passed.\n\n20 % slower\n")
-
-
-@pytest.mark.parametrize("between_two_questions", [False, True])
-def test_a_comment_that_somebody_deleted_is_made_anew(hub: Hub, between_two_questions: bool) -> None:
-    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA)
-    hub.well("comment", KEY="k", NUMBER=pull, TEXT="They run.")
-    if between_two_questions:
-        hub.control.fail("error", method="github.edit_comment", code=404, count=1)
-        hub.well("comment", KEY="k", NUMBER=pull, TEXT="They passed.")
-    (issue,) = hub.issues()
-    next(iter(issue.get_comments())).delete()
-    hub.well("comment", KEY="k", NUMBER=pull, TEXT="They passed.")
-    assert [each.body for each in issue.get_comments()] == ["<!-- tidepool-comment: k -->\nThey passed."]
 
 
 def asked(hub: Hub, pull: int, sender: str, sha: str = SHA) -> Any:
@@ -184,14 +141,6 @@ def test_who_may_not_write_starts_nothing_and_the_label_goes(hub: Hub, sender: s
     assert "may not write" in refused.stderr
     assert hub.control.dispatched(REPO) == []
     assert hub.labels(pull) == ["bug"]
-
-
-def test_tests_that_could_not_be_started_leave_no_label_that_says_otherwise(hub: Hub) -> None:
-    hub.control.add_collaborator(REPO, "ann", "write")
-    pull = hub.control.open_pull(REPO, branch="edit", sha=SHA, labels=["run-tpu-tests"])
-    hub.control.fail("error", method="github.dispatch_workflow", code=502, count=1)
-    assert asked(hub, pull, "ann").returncode == 1
-    assert (hub.control.dispatched(REPO), hub.labels(pull)) == ([], [])
 
 
 def test_a_new_commit_takes_the_label_off_which_may_be_gone_already_and_is_not_tested(hub: Hub) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from infra.model.federation import IMAGES_WORKFLOW
@@ -64,11 +62,3 @@ def test_what_follows_tests_is_not_built_at_the_push_of_its_sources() -> None:
     found = image_jobs(the_lab(), MONOREPO, [source])
     assert found
     assert (found.images, planned(MONOREPO, source)) == ((), (INCREMENTAL,))
-
-
-def test_a_push_elsewhere_than_to_main_starts_no_job_and_of_other_repositories_nothing_is_said(tmp_path: Path) -> None:
-    recipe = ["images/levanter-base/Dockerfile"]
-    for found in (image_jobs(the_lab(), HERE, recipe, branch="topic"), image_jobs(the_lab(), HERE, recipe, tag="v1")):
-        assert found
-        assert not found.images
-    assert image_jobs(the_lab(), "somebody/else", recipe) is image_jobs(tmp_path, HERE, recipe) is None

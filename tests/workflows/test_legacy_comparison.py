@@ -232,17 +232,6 @@ def test_the_verdict_says_whether_the_results_agree(recorded: Recorded, old: str
     assert f"### `levanter-tests.yaml`: {verdict}\n" in recorded.summary
 
 
-def test_of_two_runs_of_a_file_the_newer_counts_and_none_of_a_file_with_part_of_its_name(recorded: Recorded) -> None:
-    recorded.ran(OLD, ("unit", "failure"))
-    recorded.ran(NEW, ("unit", "success"))
-    recorded.ran(OLD, ("unit", "success"))
-    recorded.ran("tests.yaml", ("unit", "failure"))
-    recorded.ran(NEW.removeprefix("levanter-"), ("unit", "failure"))
-    recorded.compared()
-    assert "the results agree" in recorded.summary
-    assert "failure" not in recorded.summary
-
-
 def test_jobs_that_failed_are_named_with_nothing_in_their_names_that_could_act(recorded: Recorded) -> None:
     recorded.ran(OLD, ("unit [see](//evil.example) @lab <img> | `x`", "failure"))
     recorded.ran(NEW, ("unit (0.8.0)", "failure"))

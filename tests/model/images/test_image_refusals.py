@@ -91,26 +91,6 @@ def test_a_checkout_that_does_not_fit_is_refused(
     assert [each for each in problems if each.subject.endswith(subject) and said in each.fix], problems
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "image"),
-    [
-        ("images/steps/lib.sh", "", "runner"),
-        ("images/child/Dockerfile.dockerignore", "*\n!lib\n", "child"),
-        (
-            "images/runner/Dockerfile.dockerignore",
-            "# For buildah.\n*\n!uv.lock\n!lib\nlib/*/*\n!lib/*/pyproject.toml\n",
-            "runner",
-        ),
-        (SOURCE, edited(IMAGES, ("{workflows: [Nightly]}", "{outside: clusters that people start}")), "child"),
-    ],
-    ids=["a step", "a whole folder", "folders on the way", "users elsewhere"],
-)
-def test_what_is_just_right_is_accepted(path: str, text: str, image: str, tmp_path: Path) -> None:
-    spec = loaded(project(tmp_path, {path: text}))
-    assert [each.name for each in spec.order()] == ["runner", "base", "child"]
-    assert spec.image(image).folder == f"images/{image}"
-
-
 def with_ci(**update: object) -> dict[str, StackConfig]:
     return dict(stacks()) | {"ci": stacks()["ci"].model_copy(update=update)}
 
