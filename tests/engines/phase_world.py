@@ -7,9 +7,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pulumi
 import pulumi_gcp as gcp
@@ -19,14 +19,15 @@ from bench.cloud.limits import Limits, LimitScope
 from bench.cloud.testing import TestCloud
 from bench.engine.backend import Backend
 from bench.engine.engine import Engine
-from bench.engine.run import DEFAULT_PARALLEL, Options
+from bench.engine.run import Options
 from bench.providers.google import GoogleProvider
+from infra.engines import protocol
 from infra.engines.passes import Hold, phases_of
 from infra.engines.phased import apply
-from infra.engines.protocol import EngineName, Listener
+from infra.engines.protocol import Listener
 from infra.model.bounds import Bound
 from infra.model.phases import Phases
-from infra.model.plan import Op, Plan, Status, Step
+from infra.model.plan import Op, Plan, Status
 from infra.model.planned_capacity import VM_TYPE
 from infra.model.schema import Quota, Reservation
 
@@ -90,52 +91,33 @@ def program(pools: Pools) -> Callable[[], None]:
     return declare_vms
 
 
+@dataclass(frozen=True)
 class OnePass:
-    """An engine for one pass, as `infra.engines.Engine`."""
+    """An engine for one pass, as far as `infra.engines.Engine` is asked of in an apply."""
 
-    name = EngineName.LOCAL
-
-    def __init__(self, engine: Engine, options: Options) -> None:
-        self.engine = engine
-        self.options = options
-
-    def preview(self, listener: Listener | None = None) -> Plan:
-        return self.engine.preview(self.options, listener)
+    engine: Engine
+    options: Options
 
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         return self.engine.up(replace(self.options, previewed=planned is not None), listener)
 
-    def adopt(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
-        del planned
+    def adopt(self, listener: Listener | None = None) -> Plan:
         return self.engine.adopt(self.options, listener)
-
-    def forget(self, listener: Listener | None = None, *, planning: bool = False) -> Plan:
-        raise NotImplementedError("no pass of an apply forgets")
-
-    def refresh(self, listener: Listener | None = None) -> Plan:
-        return self.engine.refresh(self.options, listener)
 
     def destroy(self, listener: Listener | None = None) -> Plan:
         return self.engine.destroy(self.options, listener)
 
-    def preview_destroy(self, listener: Listener | None = None) -> Plan:
-        return self.engine.preview_destroy(self.options, listener)
-
-    def outputs(self) -> Mapping[str, Any]:
-        return self.engine.outputs()
-
 
 @dataclass
 class Stack:
-    """One stack at one local cloud, and what has been asked of its engine; parallel: operations at a time."""
+    """One stack at one local cloud."""
 
     root: Path
     cloud: TestCloud
-    passes: list[tuple[str, ...]] = field(default_factory=list)
-    parallel: int = DEFAULT_PARALLEL
 
     def preview(self, pools: Pools) -> Plan:
-        return self._pass(pools, (), True).preview()
+        one = self._pass(pools, (), True)
+        return one.engine.preview(one.options)
 
     def phases(self, pools: Pools, *bounds: Bound) -> Phases:
         return phases_of(self.preview(pools), bounds)
@@ -143,9 +125,10 @@ class Stack:
     def up(self, pools: Pools, *bounds: Bound, hold: Hold | None = None) -> Plan:
         """As `./tidepool up` does it. hold: what waits before VMs go; without one they go at once."""
 
-        def make(*, targets: tuple[str, ...], continue_on_error: bool, excludes: tuple[str, ...] = ()) -> OnePass:
-            self.passes.append(tuple(urn.rpartition("::")[2] for urn in targets))
-            return self._pass(pools, targets, continue_on_error, excludes)
+        def make(
+            *, targets: tuple[str, ...], continue_on_error: bool, excludes: tuple[str, ...] = ()
+        ) -> protocol.Engine:
+            return cast("protocol.Engine", self._pass(pools, targets, continue_on_error, excludes))
 
         plan = self.preview(pools)
         assert not plan.failed, plan.diagnostics
@@ -166,7 +149,7 @@ class Stack:
             lambda: "a passphrase",
             "local",
         )
-        options = Options(targets=targets, excludes=excludes, continue_on_error=go_on, parallel=self.parallel)
+        options = Options(targets=targets, excludes=excludes, continue_on_error=go_on)
         return OnePass(engine, options)
 
 
@@ -190,11 +173,8 @@ def declared(pools: Pools) -> dict[str, str]:
 
 def vms(run: Plan, status: Status | None = None) -> dict[str, Op]:
     """What became of VMs by name, unchanged ones left out."""
-    return {step.name: step.op for step in vm_steps(run) if step.op is not Op.SAME and status in (None, step.status)}
-
-
-def vm_steps(run: Plan) -> list[Step]:
-    return [step for step in run.steps if step.type == VM_TYPE]
+    steps = [step for step in run.steps if step.type == VM_TYPE and step.op is not Op.SAME]
+    return {step.name: step.op for step in steps if status in (None, step.status)}
 
 
 def refusals(cloud: TestCloud) -> list[dict[str, Any]]:
@@ -202,13 +182,8 @@ def refusals(cloud: TestCloud) -> list[dict[str, Any]]:
     return [entry for entry in cloud.control.log(limit=10_000) if entry["status"] == 429]
 
 
-@pytest.fixture
-def high_water(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """The most chips ever drawn on each kind of limit, seen at every single grant."""
-    return watch(monkeypatch)
-
-
 def watch(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """The most chips ever drawn on each kind of limit, seen at every single grant."""
     marks: Counter[str] = Counter()
     take = Limits.take
 

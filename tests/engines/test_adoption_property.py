@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -13,12 +14,27 @@ from bench.cloud.testing import TestCloud
 from infra.fleet.google import GoogleError
 from infra.model.plan import Op, Plan
 from tests.engines.dying_ups import DIED, DyingUps, dying_ups
-from tests.engines.interleavings import Move, moves, play
 from tests.engines.standing_world import StandingWorld, changed
 
 MOST_MOMENTS = 300
 """Requests, answers and journal lines of a first `up` of this stack: the latest moment at which one is killed."""
 LENGTH = 9
+WEIGHTS = {"declare": 4, "up": 3, "kill": 5, "stockout": 2, "sweep": 3, "refresh": 1}
+Moves = list[tuple[str, tuple[float | str, ...]]]
+"""What befalls a fleet: a method of EmbeddedFleet, and its arguments."""
+
+
+def moves(seed: int) -> Moves:
+    """The same for the same seed; it begins with a declaration and ends with none open."""
+    draw = Random(f"interleaving {seed}")
+    found: Moves = []
+    for verb in ("declare", *draw.choices(list(WEIGHTS), list(WEIGHTS.values()), k=LENGTH - 1)):
+        if verb == "declare":
+            found.append((verb, (draw.randint(1, 4), draw.choice(("v5litepod-4", "v5litepod-8")))))
+        else:
+            far = draw.random()
+            found.append((verb, (far,) if verb in ("kill", "stockout") else ()))
+    return found
 
 
 @dataclass
@@ -67,15 +83,16 @@ def converges(seed: int, folder: Path, cloud: TestCloud, ups: DyingUps) -> int:
     """Play the sequence of a seed, and assert that one more `up` ends it well; how often a run was killed in it."""
     cloud.control.reset()
     world = StandingWorld.at(folder / str(seed), cloud)
-    fleet, sequence = EmbeddedFleet(world, ups), moves(seed, LENGTH)
-    play(fleet, sequence)
+    fleet, sequence = EmbeddedFleet(world, ups), moves(seed)
+    for verb, given in sequence:
+        getattr(fleet, verb)(*given)
     cloud.control.mend()
     cloud.control.advance(3600)
     assert_settles(fleet, sequence)
     return fleet.died
 
 
-def assert_settles(fleet: EmbeddedFleet, sequence: tuple[Move, ...]) -> None:
+def assert_settles(fleet: EmbeddedFleet, sequence: Moves) -> None:
     world = fleet.world
     told = " > ".join(map(str, sequence))
     control = world.cloud.control

@@ -12,8 +12,8 @@ import pytest
 
 from bench.cloud.testing import TestCloud
 from bench.embedded import EmbeddedEngine
-from infra.engines.away import Fallbacks, vms_away
-from infra.engines.passes import Hold, phases_of
+from infra.engines.away import vms_away
+from infra.engines.passes import Hold
 from infra.engines.phased import apply
 from infra.engines.standing import vm_urn
 from infra.fleet.bundle import STUB
@@ -21,10 +21,8 @@ from infra.fleet.google import Api, clients, execute
 from infra.model import fleet
 from infra.model.bounds import limits
 from infra.model.node import node_spec
-from infra.model.phases import Phases
-from infra.model.plan import Op, Plan, Status
+from infra.model.plan import Plan
 from infra.model.planned_capacity import VM_TYPE
-from tests.engines.phase_world import refusals
 from tests.engines.standing_world import StandingWorld
 
 pytestmark = pytest.mark.usefixtures("cheap_keys")
@@ -34,17 +32,16 @@ TEXT = """\
 config:
   gcp:project: my-lab
   tidepool:owner: team
-  tidepool:bucket: {{name: lab-records, location: us}}
+  tidepool:bucket: {name: lab-records, location: us}
   tidepool:quotas:
-    - {{project: my-lab, zone: us-west1-c, generation: v5e, chips: 8, kind: preemptible}}
+    - {project: my-lab, zone: us-west1-c, generation: v5e, chips: 8, kind: preemptible}
   tidepool:pools:
     - name: a
       accelerator: v5litepod-4
-      zones: {{us-west4-a: {a}}}
+      zones: {us-west4-a: 2}
       capacity: spot
       trust: member
-      fallback: [{{zone: us-west1-c, capacity: spot}}]
-    - {{name: b, accelerator: v5litepod-4, zones: {{us-west1-c: {b}}}, capacity: spot, trust: member}}
+      fallback: [{zone: us-west1-c, capacity: spot}]
 """
 FIRST, SECOND = "a-us-west4-a-0", "a-us-west4-a-1"
 
@@ -54,26 +51,21 @@ def world(tmp_path: Path, quick_cloud: TestCloud) -> Iterator[StandingWorld]:
     """Two VMs of `a`; a zone with room for two VMs, in which both may come to stand."""
     quick_cloud.control.reset()
     found = StandingWorld.at(tmp_path, quick_cloud)
-    declare(found, a=2, b=0)
+    (found.request.root / "stacks" / "Pulumi.lone.yaml").write_text(TEXT)
     assert not found.engine.up().failed
     quick_cloud.control.limit(project="my-lab", zone=AWAY, generation="v5e", chips=8, capacity="preemptible")
     yield found
     quick_cloud.control.reset()
 
 
-def declare(world: StandingWorld, *, a: int, b: int) -> None:
-    (world.request.root / "stacks" / "Pulumi.lone.yaml").write_text(TEXT.format(a=a, b=b))
-
-
-def move(world: StandingWorld, name: str, *, stays: bool = False) -> None:
+def move(world: StandingWorld, name: str) -> None:
     """What a controller does in a stockout: the VM goes at home and comes at the fallback, under the same name."""
     slot = next(each for each in fleet.slots(world.config) if each.name == name)
     place = fleet.fallbacks(slot)[0]
     body = node_spec(world.config, place, startup_script=STUB.read_text(encoding="utf-8")).to_api()
     with clients("my-lab", world.cloud.url) as google:
         api = google.api(Api.TPU).projects().locations().nodes()
-        if not stays:
-            execute(api.delete(name=f"projects/my-lab/locations/{slot.zone}/nodes/{name}"), "deleting")
+        execute(api.delete(name=f"projects/my-lab/locations/{slot.zone}/nodes/{name}"), "deleting")
         world.cloud.control.advance(600)
         execute(api.create(parent=f"projects/my-lab/locations/{AWAY}", nodeId=name, body=body), "making")
     world.cloud.control.advance(600)
@@ -84,13 +76,6 @@ def standing(world: StandingWorld) -> set[tuple[str, str]]:
     return {(node["name"].split("/")[-1], node["name"].split("/")[3]) for node in world.cloud.control.nodes()}
 
 
-def planned(world: StandingWorld) -> tuple[Plan, Fallbacks, Phases]:
-    plan = world.engine.preview()
-    assert not plan.failed, plan.diagnostics
-    away = vms_away(world.request, plan, lambda _: None)
-    return plan, away, phases_of(plan, limits(world.config), away)
-
-
 def up(world: StandingWorld, hold: Hold | None = None) -> Plan:
     """As `./tidepool up` does it. hold: what waits before VMs go; without one they go at once."""
 
@@ -98,67 +83,9 @@ def up(world: StandingWorld, hold: Hold | None = None) -> Plan:
         request = replace(world.request, **options)
         return EmbeddedEngine(request, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
 
-    plan, away, _ = planned(world)
+    plan = world.engine.preview()
+    away = vms_away(world.request, plan, lambda _: None)
     return apply(plan, limits(world.config), make, lambda _: None, away, hold, at_once=hold is None)
-
-
-def vms(run: Plan) -> dict[str, tuple[Op, Status]]:
-    return {step.name: (step.op, step.status) for step in run.steps if step.type == VM_TYPE and step.op is not Op.SAME}
-
-
-def test_vms_at_a_fallback_go_first_where_new_ones_need_their_chips(world: StandingWorld) -> None:
-    move(world, FIRST)
-    move(world, SECOND)
-    declare(world, a=0, b=2)
-    _, _, order = planned(world)
-    assert order.first == (f"{FIRST} in {AWAY}", f"{SECOND} in {AWAY}"), "its home is not where the chips are"
-    (why,) = order.reasons
-    assert (why.before, why.after, why.peak, why.chips) == (8, 8, 16, 8)
-
-    run = up(world)
-    assert not run.failed, run.diagnostics
-    assert standing(world) == {("b-us-west1-c-0", AWAY), ("b-us-west1-c-1", AWAY)}
-    assert refusals(world.cloud) == [], "no limit is met while it is applied"
-
-
-def test_a_create_at_home_that_fails_leaves_the_vm_at_its_fallback(world: StandingWorld) -> None:
-    move(world, SECOND)
-    world.keep({key: each for key, each in world.resources().items() if key != (VM_TYPE, SECOND)})
-    world.cloud.control.fail("stockout", zone="us-west4-a")
-    assert up(world).failed
-    assert standing(world) == {(FIRST, "us-west4-a"), (SECOND, AWAY)}
-
-
-def labels(world: StandingWorld, name: str) -> dict[str, dict[str, str]]:
-    """Of every VM of a name, by zone."""
-    nodes = (node for node in world.cloud.control.nodes() if node["name"].endswith(f"/{name}"))
-    return {node["name"].split("/")[3]: node["labels"] for node in nodes}
-
-
-def edit(world: StandingWorld, before: str, after: str) -> None:
-    path = world.request.root / "stacks" / "Pulumi.lone.yaml"
-    assert before in path.read_text()
-    path.write_text(path.read_text().replace(before, after))
-
-
-def test_a_vm_at_a_fallback_is_changed_where_it_stands(world: StandingWorld) -> None:
-    move(world, SECOND)
-    edit(world, "tidepool:owner: team\n", "tidepool:owner: team\n  tidepool:vm_labels: {colour: blue}\n")
-    run = up(world)
-    assert not run.failed, run.diagnostics
-    assert vms(run) == dict.fromkeys((FIRST, SECOND), (Op.UPDATE, Status.DONE))
-    assert labels(world, SECOND).keys() == {AWAY}
-    assert labels(world, SECOND)[AWAY]["colour"] == labels(world, FIRST)["us-west4-a"]["colour"] == "blue"
-
-
-def test_vms_are_found_by_the_owner_that_they_have_and_not_by_an_edited_one(world: StandingWorld) -> None:
-    move(world, SECOND)
-    declare(world, a=1, b=0)
-    edit(world, "tidepool:owner: team\n", "tidepool:owner: others\n")
-    _, away, _ = planned(world)
-    assert [str(vm) for vm in away.leaving] == [f"{SECOND} in {AWAY}"]
-    assert not up(world).failed
-    assert standing(world) == {(FIRST, "us-west4-a")}
 
 
 def test_what_goes_home_is_drained_at_its_fallback_only_once_home_has_it(world: StandingWorld) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,22 +73,6 @@ def test_what_cannot_be_had_is_refused_with_the_way_to_get_it(
         choose(machine, *_asked(engine, cloud))
 
 
-@pytest.mark.parametrize("engine", [None, *EngineName])
-@pytest.mark.parametrize("cloud", [None, *CloudName])
-@pytest.mark.parametrize("machine", [FULL, BARE, NO_PLUGIN, NO_CREDENTIALS, NO_BACKEND, Machine()])
-def test_the_embedded_engine_never_meets_google(
-    machine: Machine, engine: EngineName | None, cloud: CloudName | None
-) -> None:
-    try:
-        choice = choose(machine, engine, cloud)
-    except ChoiceError:
-        return
-    assert (choice.engine, choice.cloud) != (EngineName.LOCAL, CloudName.GOOGLE)
-    assert engine in {None, choice.engine}
-    assert cloud in {None, choice.cloud}
-    assert "\n" not in str(choice)
-
-
 @pytest.mark.parametrize("machine", [FULL, NO_CLI, NO_PLUGIN, NO_BACKEND])
 def test_what_needs_no_engine_reaches_google_with_credentials_alone(machine: Machine) -> None:
     assert choose_cloud(machine).cloud is CloudName.GOOGLE
@@ -100,20 +83,6 @@ def test_what_needs_no_engine_asks_for_credentials_where_google_is_meant() -> No
     assert choose_cloud(BARE).cloud is CloudName.LOCAL
     with pytest.raises(ChoiceError, match="gcloud auth application-default login"):
         choose_cloud(BARE, CloudName.GOOGLE)
-
-
-def test_google_without_credentials_is_refused_in_the_same_words_with_an_engine_and_without() -> None:
-    no_credentials = replace(FULL, credentials=None)
-    said = set()
-    for asked in (
-        lambda: choose_cloud(no_credentials, CloudName.GOOGLE),
-        lambda: choose(no_credentials, None, CloudName.GOOGLE),
-        lambda: choose(no_credentials, EngineName.PULUMI, CloudName.GOOGLE),
-    ):
-        with pytest.raises(ChoiceError) as refused:
-            asked()
-        said.add(str(refused.value))
-    assert len(said) == 1
 
 
 def test_an_empty_machine_has_nothing(tmp_path: Path) -> None:

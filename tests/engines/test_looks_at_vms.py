@@ -40,10 +40,6 @@ def test_a_list_is_read_to_its_last_page(google: Cloud) -> None:
     assert [node["name"] for node in found] == [id_of(each) for each in "cabde"]
 
 
-def test_a_place_without_vms_has_none(google: Cloud) -> None:
-    assert nodes_in(google.tpu, "projects/my-lab/locations/x") == []
-
-
 def test_a_place_that_a_list_leaves_out_makes_it_none(google: Cloud) -> None:
     google.unreachable = ("us-west1-b", "us-west1-c")
     with pytest.raises(GoogleError) as caught:

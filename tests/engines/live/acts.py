@@ -9,7 +9,7 @@ from typing import Any
 
 from infra.engines import EngineName
 from infra.engines.phased import apply
-from infra.engines.standing import vm_id, vm_urn
+from infra.engines.standing import vm_id
 from infra.fleet.bundle import STUB
 from infra.fleet.google import Api, clients, execute
 from infra.model import fleet
@@ -18,15 +18,13 @@ from infra.model.node import node_spec
 from infra.model.plan import Op, Plan, Status
 from infra.model.stack import load_stack, siblings
 from tests.engines.live import kills
-from tests.engines.live.live_stacks import EDITS, FULL, OF_IMAGES
+from tests.engines.live.live_stacks import EDITS, FULL
 from tests.engines.live.live_worlds import World
 
 Seen = Any
 """Plain data, equal on both engines; None where nothing is compared."""
 Act = Callable[[World], Seen]
 
-MOVED = "spare-europe-west4-a-1"
-ELSEWHERE = "us-central1-b"
 _CHANGELESS = frozenset((Op.SAME, Op.READ))
 _LOOPBACK = re.compile(r"http://127\.0\.0\.1:\d+")
 
@@ -84,13 +82,6 @@ def heals(world: World) -> Seen:
     return None
 
 
-def heals_by_the_other(world: World) -> Seen:
-    """The same, by the engine that was not at work before."""
-    plan = world.make(other_than(world.engine)).up()
-    assert not plan.failed, _complaints(plan)
-    return None
-
-
 def destroy_is_refused(world: World) -> Seen:
     before = sorted(world.nodes())
     seen = failures(world.make().destroy())
@@ -140,8 +131,6 @@ def edit(name: str) -> Act:
 
     def act(world: World) -> None:
         world.edit(*EDITS[world.stack][name])
-        if images := OF_IMAGES.get((world.stack, name)):
-            world.edit(*images, path=world.root / "images" / "images.yaml")
 
     return act
 
@@ -179,29 +168,6 @@ def made_by_the_controller(world: World) -> None:
                 body = node_spec(config, slot, startup_script=script).to_api()
                 execute(nodes.create(parent=parent, nodeId=slot.name, body=body), f"making {slot.name}")
     world.control.advance(kills.HOUR)
-
-
-def moved_by_the_controller(world: World) -> None:
-    """What a controller does in a stockout: the VM goes at home, and comes in another zone under its name."""
-    config = load_stack(world.root, world.stack)
-    (slot,) = (slot for slot in fleet.slots(config) if slot.name == MOVED)
-    body = node_spec(config, slot, startup_script=STUB.read_text(encoding="utf-8")).to_api()
-    network = body["networkConfig"]
-    network["subnetwork"] = network["subnetwork"].replace(slot.region, ELSEWHERE.rpartition("-")[0])
-    world.control.remove_node(own(world)[MOVED]["name"])
-    with clients(config.project, world.url) as google:
-        nodes = google.api(Api.TPU).projects().locations().nodes()
-        parent = f"projects/{config.project}/locations/{ELSEWHERE}"
-        execute(nodes.create(parent=parent, nodeId=MOVED, body=body), f"making {MOVED}")
-    world.control.advance(kills.HOUR)
-
-
-def destroy_it(world: World) -> Seen:
-    """That VM alone."""
-    engine = world.make(targets=(vm_urn(world.stack, MOVED),))
-    foretold, seen = told(engine.preview_destroy()), told(engine.destroy())
-    assert MOVED not in world.nodes()
-    return [foretold, seen]
 
 
 def preempted(world: World) -> None:

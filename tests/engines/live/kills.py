@@ -46,14 +46,9 @@ def deleting(before: Nodes, now: Nodes) -> bool:
     return any(node["state"] == "DELETING" for node in now.values())
 
 
-def killed(world: World, moment: Moment, *, insist: bool = True) -> None:
-    """Start `up`, and kill whatever works on the stack at that moment, as the end of a machine would.
-
-    insist: the moment must come; else an `up` that ends before it is left alone.
-    """
-    with _up(world, moment, insist=insist) as process:
-        if process.poll() is not None:
-            return
+def killed(world: World, moment: Moment) -> None:
+    """Start `up`, and kill whatever works on the stack at that moment, as the end of a machine would."""
+    with _up(world, moment) as process:
         victim = process.pid if world.engine is EngineName.LOCAL else _lock_holder(world)
         with suppress(ProcessLookupError):
             os.killpg(victim, signal.SIGKILL)
@@ -76,7 +71,7 @@ def interrupted(world: World, moment: Moment) -> int:
 
 
 @contextmanager
-def _up(world: World, moment: Moment, *, insist: bool = True) -> Generator[subprocess.Popen[bytes]]:
+def _up(world: World, moment: Moment) -> Generator[subprocess.Popen[bytes]]:
     """An `up` that has come to the moment. Afterwards all that the cloud was doing is done."""
     control, before = world.control, world.nodes()
     control.set_compression(1.0)
@@ -84,7 +79,7 @@ def _up(world: World, moment: Moment, *, insist: bool = True) -> Generator[subpr
         with _started(world) as process:
             try:
                 _await(control, before, moment, process)
-                assert not insist or process.poll() is None, f"the up ended with {process.returncode} too early"
+                assert process.poll() is None, f"the up ended with {process.returncode} too early"
                 yield process
             finally:
                 if process.poll() is None:

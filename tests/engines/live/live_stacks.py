@@ -60,16 +60,6 @@ config:
 places; nothing in it, so that no other provider is needed."""
 
 _SMALL_SLICES = "    - {accelerator: v5p-8, zone: us-central1-a, capacity: spot, number: 2}"
-_CI_POOL = """\
-    - name: tpu-v6e
-      accelerator: v6e-8
-      zones:
-        europe-west4-a: 1
-      capacity: preemptible
-      trust: member
-      labels: [tpu, self-hosted]
-      serves: [marin-community/marin]
-"""
 _NIGHTLY = "name: nightly-v6e\n      accelerator: "
 _SECRET = """\
     - name: wandb-api-key
@@ -81,9 +71,6 @@ EDITS: Final[Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]]] = {
         "one more": (("us-west4-a: 2", "us-west4-a: 3"),),
         "one fewer": (("us-west4-a: 2", "us-west4-a: 1"),),
         "another accelerator": (("accelerator: v6e-8", "accelerator: v6e-4"),),
-        "another label": (("tpu-ci-component: runner", "tpu-ci-component: worker"),),
-        "a zone goes": (("        us-west4-a: 2\n", ""),),
-        "a pool goes": ((_CI_POOL, ""),),
         "what is protected goes": (("name: hai-gcp-models-tidepool-ci\n", "name: hai-gcp-models-tidepool-other\n"),),
     },
     "nightly": {
@@ -102,11 +89,7 @@ EDITS: Final[Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]]] = {
     },
     CLUSTER: {
         "one slice more": (("buffer: 1, maximum: 2", "buffer: 1, maximum: 3"),),
-        "one slice fewer": (("buffer: 1, maximum: 2", "buffer: 1, maximum: 1"),),
-        "one slice more of one host": (("buffer: 1, maximum: 3", "buffer: 1, maximum: 4"),),
-        "one slice more that always stands": (("buffer: 1, maximum: 2", "buffer: 2, maximum: 2"),),
         "another kind of capacity": (("capacity: on-demand, buffer", "capacity: spot, buffer"),),
-        "slices of a reservation": (("capacity: on-demand, number: 1}", "capacity: {reserved: lab}, number: 2}"),),
         "swap": (("capacity: spot, number: 2}", f"capacity: spot, number: 1}}\n{_SMALL_SLICES}"),),
     },
     SMALL: {
@@ -118,11 +101,6 @@ EDITS: Final[Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]]] = {
     },
 }
 """By stack, then by what it is to people."""
-
-OF_IMAGES: Final[Mapping[tuple[str, str], tuple[tuple[str, str], ...]]] = {
-    ("ci", "a pool goes"): (("tpu-v5p, tpu-v6e]", "tpu-v5p]"),)
-}
-"""What the edit of a stack needs changed in images/images.yaml, which names the pools that run an image."""
 
 FULL: Final[Mapping[str, Mapping[str, Any]]] = {
     SMALL: {

@@ -66,9 +66,9 @@ class World:
     def stack_file(self) -> Path:
         return self.root / "stacks" / f"Pulumi.{self.stack}.yaml"
 
-    def edit(self, *edits: tuple[str, str], path: Path | None = None) -> None:
-        """Replace texts of the stack file, or of another one, each of which stands there exactly once."""
-        path = path or self.stack_file
+    def edit(self, *edits: tuple[str, str]) -> None:
+        """Replace texts of the stack file, each of which stands there exactly once."""
+        path = self.stack_file
         text = path.read_text()
         for before, after in edits:
             assert text.count(before) == 1, f"{before!r} stands {text.count(before)} times in {path.name}"

@@ -27,16 +27,9 @@ class Row:
     core: bool = False
 
 
-def _edit(name: str, *stacks: str) -> Row:
-    """An edit that is previewed and applied."""
-    return Row(name=name, stacks=stacks, acts=(acts.edit(name), acts.preview, acts.up))
-
-
-def _killed(name: str, edit: str, moment: kills.Moment, *, other: bool = False) -> Row:
-    heals = acts.heals_by_the_other if other else acts.heals
-    end = ", then the other engine" if other else ""
-    done = (acts.edit(edit), acts.killed(moment), heals)
-    return Row(name=f"killed {name}{end}", stacks=(SMALL,), acts=done, core=not other)
+def _killed(name: str, edit: str, moment: kills.Moment) -> Row:
+    done = (acts.edit(edit), acts.killed(moment), acts.heals)
+    return Row(name=f"killed {name}", stacks=(SMALL,), acts=done, core=True)
 
 
 _STOCKOUT = (
@@ -46,6 +39,7 @@ _STOCKOUT = (
     acts.mended,
     acts.made_by_the_controller,
     acts.preview,
+    acts.up,
 )
 
 _DESTROYED = (acts.edit("one more"), acts.made_by_the_controller, acts.destroy_is_refused, acts.destroy_the_rest)
@@ -66,27 +60,19 @@ ROWS: Final = (
         settled=False,
         core=True,
     ),
-    *(
-        _edit(name, CLUSTER)
-        for name in (
-            "one slice more",
-            "one slice fewer",
-            "another kind of capacity",
-        )
-    ),
     Row(
-        name="slices of a reservation",
+        name="one slice more, another kind of capacity",
         stacks=(CLUSTER,),
-        acts=(acts.edit("slices of a reservation"), acts.preview),
-        settled=False,
+        acts=(
+            *(acts.edit("one slice more"), acts.preview, acts.up),
+            *(acts.edit("another kind of capacity"), acts.preview, acts.up),
+        ),
     ),
     Row(
         name="a swap of node pools inside a full limit",
         stacks=(CLUSTER,),
         acts=(acts.full, acts.edit("swap"), acts.phased),
     ),
-    _edit("another label", "ci"),
-    _edit("a zone goes", "ci"),
     Row(
         name="what is protected goes",
         stacks=COMMITTED,
@@ -99,44 +85,20 @@ ROWS: Final = (
         stacks=(SMALL,),
         acts=(acts.edit("a zone moves"), acts.preview, acts.new_first),
     ),
-    Row(name="a stockout, then the controller", stacks=WITH_VMS, acts=(*_STOCKOUT, acts.up)),
-    Row(
-        name="a stockout, then the controller, then the other engine",
-        stacks=(SMALL,),
-        acts=(*_STOCKOUT, acts.heals_by_the_other),
-    ),
+    Row(name="a stockout, then the controller", stacks=WITH_VMS, acts=_STOCKOUT),
     Row(
         name="a VM is deleted by hand",
         stacks=WITH_VMS,
         acts=(acts.deleted_by_hand, acts.preview, acts.up_after_refresh),
     ),
     _killed("in a create", "one more", kills.creating),
-    _killed("in a create", "one more", kills.creating, other=True),
     _killed("in a replacement, while the old VM goes", "one of another accelerator", kills.deleting),
     _killed("in a replacement, while the new VM comes", "one of another accelerator", kills.replacing),
     _killed("in a delete", "one fewer", kills.deleting),
     Row(
-        name="a step fails",
-        stacks=WITH_VMS,
-        acts=(
-            acts.edit("one more"),
-            acts.fault("error", method="tpu.projects.locations.nodes.create", code=400),
-            acts.fails,
-            acts.mended,
-            acts.preview,
-            acts.up,
-        ),
-    ),
-    Row(
         name="interrupted with Ctrl-C in a create",
         stacks=(SMALL,),
         acts=(acts.edit("one more"), acts.interrupted(kills.creating), acts.heals),
-    ),
-    Row(
-        name="a target is destroyed that stands at a fallback",
-        stacks=(SMALL,),
-        acts=(acts.moved_by_the_controller, acts.destroy_it),
-        settled=False,
     ),
     Row(name="destroyed, with a VM that the state lacks", stacks=(SMALL,), acts=_DESTROYED, settled=False, core=True),
 )

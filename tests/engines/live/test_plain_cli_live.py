@@ -50,17 +50,6 @@ def test_after_a_kill_a_plain_up_fails_with_409_and_names_the_command_that_ends_
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_label_of_a_vm_that_was_deleted_by_hand_needs_a_refresh_with_the_cli_alone(world: World) -> None:
-    deleted_by_hand(world)
-    world.edit(("team: blue", "team: green"))
-    failed = pulumi(world, "up", "--skip-preview")
-    assert failed.returncode != 0
-    assert "404" in failed.stdout + failed.stderr
-    done = pulumi(world, "up", "--skip-preview", "--refresh")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert {node["labels"]["team"] for node in world.nodes().values()} == {"green"}
-
-
 @pytest.mark.parametrize("engine", list(EngineName))
 def test_up_of_either_engine_makes_a_vm_that_was_deleted_by_hand_with_its_new_label(
     world: World, engine: EngineName

@@ -13,7 +13,7 @@ from bench.cloud.testing import TestCloud
 from infra.engines.official import OfficialEngine
 from infra.engines.protocol import CloudName, EngineRequest
 from infra.model.errors import ConfigError, EngineError
-from infra.model.plan import Diagnostic, Event, Op, Status, Step
+from infra.model.plan import Event, Op, Status, Step
 from tests.engines.official.replay import Answer, Reply, ScriptedCli, document, says
 from tests.synthetic_lab import lend
 
@@ -208,23 +208,3 @@ def test_the_checkout_stays_as_it_was(request_: EngineRequest, operation: str) -
     cli = ScriptedCli(script(**{operation: writes_into_its_stack_file}))
     getattr(engine(request_, cli), operation)()
     assert {path: path.read_bytes() for path in request_.root.rglob("*") if path.is_file()} == before
-
-
-def test_recovery_is_told_to_the_listener(request_: EngineRequest) -> None:
-    heard: list[Event] = []
-    exported = json.dumps(document("killed.json"))
-    adopted = document("killed.json")
-    adopted["deployment"]["resources"] += [each["resource"] for each in adopted["deployment"]["pending_operations"]]
-    replies = [says(Answer(stdout=exported)), says(Answer(stdout=json.dumps(adopted)))]
-    cli = ScriptedCli(
-        {
-            **script(up=says(Answer(events="up-create"))),
-            "stack export": replies,
-            "import --file": [says(Answer())],
-            "stack import": [says(Answer())],
-        }
-    )
-    engine(request_, cli).up(heard.append)
-    said = [event.message for event in heard if isinstance(event, Diagnostic)]
-    assert "an earlier run was killed" in said[0]
-    assert said[1].startswith("adopted, since they exist in the cloud: ")

@@ -99,12 +99,6 @@ def test_any_number_of_missing_ones_is_found(count: int) -> None:
     assert state.in_flight == []
 
 
-def test_the_state_is_exported_without_secrets_in_clear() -> None:
-    state = State(lacking=("tpu-ci-us-west4-a-1",))
-    settled(state)
-    assert not [call for call in state.cli.calls if "--show-secrets" in call]
-
-
 def test_an_import_that_fails_for_another_reason_is_told_and_forgets_nothing() -> None:
     state = State()
     state.cli.script["import --file"] = [says(Answer(stdout="error: googleapi: Error 403: denied", code=1))]

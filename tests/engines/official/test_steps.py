@@ -13,7 +13,7 @@ from infra.engines.official.steps import without_traceback
 from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic, Op, Plan, Status, Step
 from infra.preview.words import told
-from tests.engines.official.replay import document, engine_events, event_lines, text
+from tests.engines.official.replay import engine_events, event_lines, text
 
 VM = "urn:pulumi:ci::tidepool::tidepool:runners:Pool$gcp:tpu/v2Vm:V2Vm::tpu-ci-us-west4-a-"
 
@@ -83,11 +83,6 @@ def test_a_file_that_is_no_preview_is_refused_with_the_command_that_makes_one() 
 def test_text_that_is_no_json_is_refused_with_the_command_that_makes_one() -> None:
     with pytest.raises(EngineError, match="preview --json --show-sames"):
         plan_from_preview_json("Previewing update (ci):", stack="ci", cloud="google")
-
-
-def test_a_created_resource_has_no_inputs_before_and_a_deleted_one_none_after() -> None:
-    assert steps("preview-create")["runners"].old_inputs is None
-    assert steps("preview-delete")["tpu-ci-us-west4-a-2"].new_inputs is None
 
 
 @pytest.mark.parametrize("name", ["up-create", "up-replace", "preview-replace", "up-failed"])
@@ -193,7 +188,3 @@ def test_frames_are_cut_and_every_line_of_the_message_is_kept() -> None:
     frames = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n    boom()'
     said = f"Program failed:\n{frames}\nError: a\nb"
     assert without_traceback(said) == "Program failed:\nError: a\nb"
-
-
-def test_recorded_documents_are_whole() -> None:
-    assert document("killed.json")["version"] == 3
