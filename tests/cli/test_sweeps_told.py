@@ -20,7 +20,7 @@ from infra.fleet.controller.sweep import CutOffError, Sweeper, Swept
 from infra.fleet.records import Records
 from infra.model.schema import Freeze
 from infra.operations.reconcile import UnsettledError, sweeps
-from infra.operations.sweep_words import SweepNews, left, outcome_words, unsettled
+from infra.operations.sweep_words import SweepNews, held_words, left, outcome_words, unsettled
 from tests.fleet.controller.given_fleet import START, SWEEP, fleet, node, nodes, seen, served
 
 
@@ -78,6 +78,11 @@ def test_what_is_held_says_what_why_and_until_when() -> None:
     )
     assert left(last) == [held]
     assert f"  held {held}" in told([last])
+    always = replace(last.decision.held[0], until=None)
+    assert (
+        held_words(always, START).split(": ")[1]
+        == "freeze window deadline; it is not declared and no runner of it is online"
+    )
 
 
 def test_what_cannot_be_asked_is_named_with_its_reason() -> None:
@@ -88,6 +93,9 @@ def test_what_cannot_be_asked_is_named_with_its_reason() -> None:
         "github is unknown: 401: put another token there",
         f"{vm}: GitHub does not say whether its runner is online",
     ]
+    said = told(swept(desired, seen(desired), lost(desired), deaf, seen(desired)))
+    assert "  stands github: 401: put another token there (since 12:04)" in said
+    assert f"  serves {vm}" in said, "as it did not when GitHub last answered"
 
 
 def test_what_is_left_is_counted_beyond_ten_lines() -> None:
@@ -106,6 +114,8 @@ def test_what_google_has_taken_is_begun_and_one_sweep_is_one() -> None:
     outcome = next(each for sweep in swept(desired, *[absent] * 3) for each in sweep.outcomes)
     said = [outcome_words(replace(outcome, operation=each)) for each in ("operations/1", "")]
     assert [each.endswith("; begun, and not made yet") for each in said] == [True, False]
+    assert outcome_words(replace(outcome, result=Result.FAILED, text="no (403)")).endswith("; failed: no (403)")
+    assert len(told(swept(desired, *[seen(desired)] * 3), only_changes=False)) == 4, "a line each, and the last"
 
 
 def test_a_stockout_is_said_shortly_and_in_each_sweep_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -13,8 +14,8 @@ from infra.jobs.outcomes import Attempts, Outcome
 from infra.jobs.request import ImportedCall, JobRequest, Resources, Retries
 from infra.jobs.vmjob import vm_job
 from infra.model.errors import ConfigError
-from infra.operations.jobs_on_vms import run_job
-from infra.operations.ports import CloudName
+from infra.operations.jobs_on_vms import rendered, run_job
+from infra.operations.ports import SILENT, CloudName, Teller
 from infra.operations.run_on import RunEnd, RunOrder
 from tests.jobs.synthetic import IMAGE, request
 
@@ -34,7 +35,8 @@ class Runs:
         self.orders: list[RunOrder] = []
         self.asked: list[str] = []
 
-    def one(self, order: RunOrder, *, agree: Any, **_: Any) -> RunEnd:
+    def one(self, order: RunOrder, *, teller: Teller, log: Any, agree: Any) -> RunEnd:
+        assert (teller, log) == (SILENT, print)
         self.orders.append(order)
         agree("making a VM", CloudName.LOCAL)
         reason = next(self._reasons)
@@ -44,13 +46,14 @@ class Runs:
         )  # fmt: skip
 
     def job(self, asked: JobRequest) -> JobState:
-        return run_job(asked, stack="nightly", once=self.one, agree=lambda what, _: self.asked.append(what))
+        return run_job(asked, stack="nightly", once=self.one, log=print, agree=lambda what, _: self.asked.append(what))
 
 
 def test_a_request_becomes_one_command_on_one_vm() -> None:
     found = vm_job(one_vm(environment={"RUN_ID": "7"}))
     assert (found.accelerator, found.command, found.image) == ("v4-8", ("python", "train.py"), IMAGE)
     assert (found.env, found.limit) == ({"RUN_ID": "7"}, 3600)
+    assert rendered(one_vm()) == asdict(vm_job(one_vm()))
     called = vm_job(one_vm(entry_point=ImportedCall("marin.training:run", {"steps": 10})))
     assert called.command[-2:] == ("marin.training:run", '{"steps": 10}')
 

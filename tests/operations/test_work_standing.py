@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http import HTTPStatus
 from io import StringIO
 from pathlib import Path
@@ -16,7 +17,7 @@ from rich.console import Console
 from infra.cli.render.console import say
 from infra.fleet.google import GoogleError
 from infra.jobs.kube import Kube
-from infra.jobs.work import WorkSeen
+from infra.jobs.work import QueueSeen, WorkSeen
 from infra.operations.errors import Failure
 from infra.operations.stacks import work
 from infra.operations.stacks.work import WorkStanding, work_standing
@@ -106,6 +107,8 @@ def test_a_queue_that_kueue_does_not_serve_says_that_it_admits_nothing(at: At, c
     assert headed(why("cpu")) is Tone.PROBLEM
     del cluster.objects["/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cpu"]
     assert lines(why("cpu"))[1] == "  the cluster does not have it; `./tidepool up training` makes it"
+    absent = WorkStanding(stack="training", kind="group", name="math", namespace="rl", seen=None)
+    assert lines(absent)[1] == "  it has no image in the stack file, so that nothing of it is declared"
 
 
 def test_a_cluster_that_is_not_there_yet_is_told(at: At, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,6 +136,12 @@ def test_what_is_said_of_classes_groups_and_queues_is_what_was_read_last(at: At,
     for scenario, moment, name in LOOKS:
         told = at(scenario, moment)(name)
         say(console, f"# {moment}, namespace {told.namespace or 'none'}", *work_shown(told), "")
+    told = at(*LOOKS[2][:2])("cpu")
+    assert isinstance(told.seen, QueueSeen)
+    (first, *_), (quota, *_) = told.seen.waits, told.seen.quotas
+    waits = replace(first, waits=replace(first.waits, cluster_place=None))
+    unknown = replace(told.seen, admitted=None, pending=None, quotas=(replace(quota, held=None),), waits=(waits,))
+    say(console, "# what nobody says", *work_shown(replace(told, seen=unknown)))
     shown = "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
     if update_goldens:
         GOLDEN.write_text(shown, encoding="utf-8")

@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 
 from infra.pages import charts
-from infra.pages.badge import badge
-from infra.pages.health import results_page
+from infra.pages.badge import badge, told_at
+from infra.pages.health import outlined, results_page
+from infra.pages.kit import Section, page
 from infra.results.board import Sample, board
 from infra.results.suite_run import Outcome
 from tests.pages.html_seen import Seen
-from tests.pages.sample_results import NOW, QUARANTINE, sample_runs
+from tests.pages.sample_results import BROKEN, NOW, QUARANTINE, sample_runs
 from tests.results.result_runs import ended, made
 
+BADGE = Path(__file__).parent / "badges.svg"
 GOLDEN = Path(__file__).parent / "health.html"
 
 
@@ -58,27 +60,32 @@ def test_what_a_stranger_called_a_test_is_text(monkeypatch: pytest.MonkeyPatch) 
     assert "img" not in {tag for tag, _ in Seen(shown).tags}
 
 
-def test_a_badge_has_a_title_and_escapes_its_words() -> None:
-    svg = badge("a<b", "failing", "bad")
-    assert "<title>a&lt;b: failing</title>" in svg
-    assert 'role="img"' in svg
-    assert "http" not in svg.replace("http://www.w3.org/2000/svg", "")
+def test_a_badge_is_the_one_that_was_read_last_and_says_of_when_it_tells(update_goldens: bool) -> None:
+    shown = badge("a<b", "failing", "bad") + badge("tpu", "passed", "good", at=NOW)
+    if update_goldens:
+        BADGE.write_text(shown, encoding="utf-8")
+    assert shown == BADGE.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
+    assert told_at(shown.encode()) == NOW
+    assert (told_at(b""), told_at(b'data-at="no day"')) == (None, None)
 
 
 def test_a_page_of_results_is_the_html_that_was_read_last(
     monkeypatch: pytest.MonkeyPatch, update_goldens: bool
 ) -> None:
     """Between its styles and its script, a line a tag, charts by their keys; `legs` ran on two kinds of hardware."""
-    monkeypatch.setattr(charts, "both", lambda draw, key: key)
+    monkeypatch.setattr(charts, "both", lambda draw, key: f"{key} {draw}" if isinstance(draw, str) else key)
+    monkeypatch.setattr(charts, "over_time", lambda _, unit, colour, **how: f"{unit} {colour} {how}")
     runs = sample_runs()
     legs = [
-        each.model_copy(update={"suite": "legs", "hardware": on, "run": f"{each.run}-{on}"})
+        each.model_copy(update={"suite": "legs", "hardware": on, "run": f"{each.run}-{on}", "coverage": None})
         for each in runs["cpu"][-2:]
         for on in "ab"
     ]
-    suites = {"cpu": runs["cpu"][-2:], "slow": runs["slow"][-16:], "legs": legs}
+    broken = [each.model_copy(update={"suite": "broken"}) for each in runs["cpu"][: BROKEN[1] + 1]]
+    suites = {"broken": broken, "cpu": runs["cpu"][-2:], "slow": runs["slow"][-16:], "legs": legs}
     found = replace(board(suites, QUARANTINE, NOW), unread=(("results/1.json", "not JSON"),))
-    body = results_page(found).partition("</head>")[2].partition("<script")[0]
+    glance = page("Glance", "", [Section(id="glance", title="Glance", blocks=outlined(found))])
+    body = "".join(each.partition("</head>")[2].partition("<script")[0] for each in (results_page(found), glance))
     shown = body.replace("><", ">\n<") + "\n"
     if update_goldens:
         GOLDEN.write_text(shown, encoding="utf-8")

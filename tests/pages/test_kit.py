@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from infra.pages import charts
-from infra.pages.kit import Card, Cards, Drawing, Folded, Lack, Lines, Said, Section, Table, page
+from infra.pages.kit import Card, Cards, Drawing, Folded, Lack, Lines, Said, Section, Table, anchor, page
 from tests.pages.html_seen import Seen, assert_sound
 
 GOLDEN = Path(__file__).parent / "kit.html"
@@ -37,8 +37,14 @@ def every_block(text: str) -> Section:
         blocks=(
             Table(caption=text, head=(text, "2", "3", "4"), rows=((text, Said(text, "bad"), "", ""),)),
             drawing,
-            Cards(label=text, cards=(Card(title=text, said=Said(text, "good"), more=(text,), link="one"),)),
-            Lines(lines=(text, Said(text, "warning")), title=text),
+            Cards(
+                label=text,
+                cards=(
+                    Card(title=text, said=Said(text, "good"), more=(text,), link="one"),
+                    Card(title=text, said=Said(text)),
+                ),
+            ),
+            Lines(lines=(text, Said(text, "warning"), Said(text, "muted")), title=text),
             Lack(text),
             Folded(summary=text, blocks=(Lines(lines=(text,)),)),
         ),
@@ -64,6 +70,7 @@ def test_a_secret_is_masked_wherever_it_stands() -> None:
 
 def test_every_kind_of_block_is_the_html_that_was_read_last(update_goldens: bool) -> None:
     """Between its styles and its script, a line a tag."""
+    assert anchor("suite", "a/b c") == "suite-a-b-c"
     many = Table(caption="c", head=("h",) * 4, rows=(("a `b` c",) * 4,))
     sections = [every_block("plain"), Section(id="a", title="A", says=Said("2 MISSING", "bad"), blocks=(NUMBERS, many))]
     body = page("The estate", "Made now.", sections).partition("</head>")[2].partition("<script")[0]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
-from infra.pages.theme import DARK, LIGHT, Palette, adaptive, dark_rules, variables
+from infra.pages.theme import DARK, LIGHT, Palette, adaptive, chart_config, dark_rules, variables
 
+CHART = Path(__file__).parent / "chart.json"
 BOTH = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 
 
@@ -46,6 +49,13 @@ def test_a_chart_stays_what_it_is_and_gets_a_dark_counterpart_for_each_colour() 
     assert shown.startswith('<svg viewBox="0 0 9 9"><style>@media screen and (prefers-color-scheme:dark)')
     assert f':root:not([data-theme=light]) [fill="{LIGHT.series_1}"]{{fill:{DARK.series_1}}}' in shown
     assert shown.endswith(f'<rect fill="{LIGHT.series_1}"/></svg>')
+
+
+def test_every_chart_has_the_configuration_that_was_read_last(update_goldens: bool) -> None:
+    shown = json.dumps(chart_config(), indent=1) + "\n"
+    if update_goldens:
+        CHART.write_text(shown, encoding="utf-8")
+    assert shown == CHART.read_text(encoding="utf-8"), "look at it, then renew with --update-goldens"
 
 
 def test_a_reader_can_choose_the_other_colours_and_paper_is_always_light() -> None:
