@@ -93,12 +93,6 @@ def test_outputs_name_pools_registries_identities_and_manifest(upped: Checkout) 
     assert (missing.exit_code, "it has builds, github, identities" in missing.stderr) == (1, True)
 
 
-def test_a_person_is_asked_before_a_destroy_and_may_say_no(upped: Checkout) -> None:
-    code, drawn = upped.at_terminal("destroy", "ci", "--exclude-protected", typed="n\n")
-    assert (code, "Go on? [y/N]: " in drawn, "answered no; nothing was changed" in drawn) == (1, True, True)
-    assert upped.json("cloud", "status")["nodes"] == {"READY": 9}
-
-
 def test_a_terminal_gets_live_rows_and_colour(upped: Checkout) -> None:
     with _edited(upped, COUNT, COUNT.replace("2", "3")):
         code, drawn = upped.at_terminal("up", "ci")

@@ -59,18 +59,6 @@ def test_the_working_tree_is_compared_with_the_last_commit(checkout: Path) -> No
     assert (body["base"], body["head"]) == ({"ref": "HEAD", "commit": head}, {"ref": None, "commit": None})
 
 
-def test_a_reference_is_read_and_not_checked_out(checkout: Path) -> None:
-    (checkout / FILE).write_text(MORE)
-    (checkout / "infra").mkdir()
-    (checkout / "infra" / "__init__.py").write_text("raise SystemExit('ran the code of the head')\n")
-    commit(checkout, "second")
-    git(checkout, "checkout", "--quiet", "first")
-    result = explain("ci", "--base", "first", "--head", "second")
-    assert result.exit_code == 0
-    assert (checkout / FILE).read_text() == CI
-    assert not (checkout / "infra").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import StringIO
@@ -22,13 +21,6 @@ from tests.rules.right_edits import LABELS, config
 
 OWNER = "  tidepool:owner: marin\n"
 BUDGET = OWNER + "  tidepool:budget: {usd_per_month: 1}\n"
-EXCEPTED = """\
-  tidepool:exceptions:
-    - rule: within-budget
-      subject: budget
-      reason: The price list is old, and the bill is looked at by hand.
-      expires: 2999-12-31
-"""
 WANTED = Declared(config=config(), registry=None, bounds=())
 
 
@@ -69,21 +61,6 @@ def test_up_ends_before_anything_is_changed(dear: Checkout) -> None:
     assert "[within-budget]" in result.stdout
     assert "nothing was changed" in result.stdout
     assert dear.json("cloud", "status")["nodes"] == {}
-
-
-def test_preview_says_the_same_and_has_it_in_json(dear: Checkout) -> None:
-    result = dear.run("preview", "ci", "--json")
-    body = json.loads(result.stdout)
-    assert result.exit_code == body["exit"] == 1
-    (found,) = body["findings"]
-    assert found == {"rule": "within-budget", "level": "stop", "subject": "budget"} | {
-        key: found[key] for key in ("reason", "fix")
-    }
-
-
-def test_an_exception_in_the_stack_file_lets_it_pass(dear: Checkout) -> None:
-    dear.edit("ci", BUDGET, BUDGET + EXCEPTED)
-    assert dear.json("preview", "ci")["findings"] == []
 
 
 def test_the_resources_of_a_plan_are_judged() -> None:

@@ -14,9 +14,6 @@ import pytest
 
 from infra.jobs import client
 from infra.jobs.request import JobRequest
-from infra.jobs.store import opened
-from infra.jobs.store.locks import status
-from infra.jobs.store.memory import MemoryStore
 from tests.cli.conftest import ROOT, Checkout
 from tests.jobs.synthetic import IMAGE
 
@@ -118,15 +115,6 @@ def test_the_pages_request_in_python_is_submitted_and_waited_for(
     exec(compile(section("Submit a job", "python"), "docs/training.md", "exec"), found)
     assert isinstance(found["request"], JobRequest)
     assert jobs(training, "why", "llama-70b")["outcome"] == "success"
-
-
-def test_the_pages_lock_is_held_and_leaves_a_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MemoryStore()
-    monkeypatch.setattr(opened, "open_store", lambda: store)
-    exec(compile(section("Locks and statuses", "python"), "docs/training.md", "exec"), {})
-    left = status(store, "gs://my-lab/checkpoints/llama-8b")
-    assert left is not None
-    assert (left.value, left.holder) == ({"state": "running", "step": 100}, "")
 
 
 def test_destroy_names_what_it_keeps_and_the_jobs_that_it_ends_before_it_asks(training: Checkout) -> None:

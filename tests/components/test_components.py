@@ -14,7 +14,7 @@ from infra.components.network import Network, NetworkArgs, Subnet
 from infra.components.registries import Registry
 from infra.components.runner_pool import RunnerPool, RunnerPoolArgs, RunnerVm
 from infra.components.secrets import SecretContainer, Secrets, SecretsArgs
-from infra.components.services import APIS, Services, ServicesArgs
+from infra.components.services import ServicesArgs
 from infra.model.node import NodeDisk, NodeSpec
 from tests.program.fake_engine import Built, build
 
@@ -70,10 +70,6 @@ def test_a_grant_to_an_account_waits_for_the_account() -> None:
 
     built = build(program, stack="any")
     assert built.one("Account").urn in built.one("SecretIamMember").dependencies
-
-
-def test_all_services_fit_one_batch() -> None:
-    assert len(made(lambda: Services("services", ServicesArgs(project=LAB))).of("Service")) == len(APIS) <= 20
 
 
 @pytest.mark.parametrize("args", [ServicesArgs(project=LAB), NetworkArgs(project=LAB, network="n", subnets=())])

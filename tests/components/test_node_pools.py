@@ -62,17 +62,6 @@ def test_another_kind_of_capacity_is_another_pool_and_never_an_update() -> None:
     assert len(names) == 2
 
 
-def test_one_slice_more_is_one_pool_more_and_changes_no_other() -> None:
-    fewer = {each.name: each.inputs for each in pools(built(entry(number=2)))}
-    more = {each.name: each.inputs for each in pools(built(entry(number=3)))}
-    assert {name: more[name] for name in fewer} == fewer
-    assert more.keys() - fewer.keys() == {"ct4p-hightpu-4t-2x2x4-b-spot-2"}
-
-
-def test_preview_works_before_the_cluster_exists() -> None:
-    assert len(pools(built(entry(), preview=True))) == 1
-
-
 def test_outputs_say_the_pools_and_what_they_hold() -> None:
     told = built(entry(number=None, buffer=1, maximum=2)).outputs["cluster"]
     assert told["endpoint"] == "192.0.2.7"

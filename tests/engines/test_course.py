@@ -32,7 +32,7 @@ TAKEN = f"held back, since their chips are still taken; mend that and {AGAIN}"
 LEFT = "us-west4-a v5e reservation lab: 12 of 8 chips are declared, 0 are held"
 LOCKED = EngineError("the state is locked")
 
-COURSES = {
+COURSES: dict[str, tuple[Lab, tuple[Step, ...], dict[str, Any], dict[str, Any]]] = {
     "an edit that fits is one pass without phases": (
         Lab(),
         (vm(Op.CREATE, "a"), other(Op.UPDATE, "grant"), other(Op.SAME, "bucket")),

@@ -13,7 +13,6 @@ from infra.model.stack import load_stack, siblings
 from infra.rules.book import judge
 from infra.rules.view import ResourceView
 from tests.lab.committed import ROOT, STACKS, committed
-from tests.program.test_shape import unknown
 from tests.rules.right_edits import TODAY, edit
 
 STACK_FILES = {stack: load_stack(ROOT, stack) for stack in STACKS}
@@ -31,22 +30,6 @@ def test_a_committed_stack_has_no_finding(stack: str) -> None:
     order = phases(fleet(config), fleet(config), limits(config, others))
     found = judge(edit(config, before=config, siblings=others, order=order, today=TODAY), resources)
     assert [finding for finding in found if finding.rule != "trigger-on"] == []
-
-
-@pytest.mark.parametrize("stack", STACKS)
-def test_the_embedded_engine_knows_every_committed_resource(stack: str) -> None:
-    assert list(unknown(committed(stack))) == []
-
-
-@pytest.mark.parametrize("stack", STACKS)
-def test_every_committed_pool_draws_on_a_limit_and_every_stack_has_a_budget(stack: str) -> None:
-    """So that a slip of a digit is refused by the file itself, before anybody reads what it costs."""
-    config = STACK_FILES[stack]
-    assert config.budget is not None
-    assert config.budget.usd_per_month > 0
-    limited = {(each.zone, each.generation) for each in (*config.quotas, *config.reservations)}
-    drawn = {(zone, pool.accelerator.generation) for pool in config.pools for zone in pool.reach}
-    assert drawn <= limited
 
 
 def test_a_trigger_is_off_for_what_its_build_needs_and_nobody_has_pinned() -> None:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import yaml
 
 from bench.builds.builders import Buildah, Builder, BuildError, Built, local_builder, order
-from bench.registry import serve
 from infra.model.images.pins import load_pins
 from infra.model.images.spec import ImageSpec
-from infra.tools.install import ToolError, need
 from tests.images.stand_in_base import can_stand_in, stand_in
 from tests.lacking import STRICT, lacking
 
@@ -102,50 +97,6 @@ def test_the_controller_is_built_and_passes_its_smoke_test(
     assert image.layers <= 12
 
 
-def test_a_region_is_sent_the_layers_that_it_lacks(
-    builder: Builder, base: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One registry a region, so that nothing can be mounted: an edit of the project sends the project's layer alone."""
-    if not isinstance(builder, Buildah):
-        lacking("the layout comes from buildah's storage")
-    try:
-        crane = str(need("crane"))
-    except ToolError as error:
-        lacking(str(error))
-    checkout = tmp_path / "checkout"
-    subprocess.run(["git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), checkout], check=True)
-    sent: list[list[int]] = []
-    with ExitStack() as running:
-        regions = [tmp_path / f"region-{number}" for number in range(6)]
-        addresses = []
-        for region in regions:
-            registry = serve(region)
-            running.callback(registry.stop)
-            addresses.append(registry.address)
-        for edit in ("", "# edited\n"):
-            with (checkout / "infra/model/names.py").open("a") as file:
-                file.write(edit)
-            ordered = order(checkout, SPEC, load_pins(ROOT), SPEC.image("controller"), context=None, images=base)
-            layout = tmp_path / f"layout-{len(sent)}"
-            image = builder.build(ordered)
-            subprocess.run([*builder.command, "push", "--quiet", image.tag, f"oci:{layout}:built"], check=True)
-            digest = json.loads((layout / "index.json").read_text())["manifests"][0]["digest"]
-            before = [stored(region) for region in regions]
-            first, *others = (f"{address}/controller@{digest}" for address in addresses)
-            subprocess.run([crane, "push", layout, first], check=True, capture_output=True)
-            for other in others:
-                subprocess.run([crane, "copy", first, other], check=True, capture_output=True)
-            sent.append([stored(region) - held for region, held in zip(regions, before, strict=True)])
-    with capsys.disabled():
-        sys.stdout.write(f"\nbytes that each region was sent, first and after an edit: {sent}\n")
-    assert all(len(set(each)) == 1 for each in sent), "regions differ"
-    assert 0 < sent[1][0] < sent[0][0] / 20
-
-
-def stored(registry: Path) -> int:
-    return sum(path.stat().st_size for path in (registry / "blobs").rglob("*") if path.is_file())
-
-
 def test_tpu_ci_is_built_up_to_the_runner(builder: Builder, base: dict[str, str], tmp_path: Path) -> None:
     """From a monorepo of two members without dependencies, so that the test is about the recipe and not the lock."""
     (tmp_path / "pyproject.toml").write_text('[tool.uv.workspace]\nmembers = ["lib/*"]\n')
@@ -163,24 +114,3 @@ def test_tpu_ci_is_built_up_to_the_runner(builder: Builder, base: dict[str, str]
         "starts: /opt/actions-runner/run.sh",
         "may write /opt/actions-runner",
     ]
-
-
-def monorepo(folder: Path, *extras: str) -> Path:
-    """Two members without dependencies, each with these extras."""
-    lines = "".join(f"{each} = []\n" for each in extras)
-    listed = ", ".join(f'"{each}"' for each in extras)
-    (folder / "pyproject.toml").write_text('[tool.uv.workspace]\nmembers = ["lib/*"]\n')
-    lock = LOCK + "".join(MEMBER.format(name=name) for name in ("levanter", "marin"))
-    (folder / "uv.lock").write_text(lock.replace("tpu = []\n", lines).replace('["tpu"]', f"[{listed}]"))
-    for name in ("levanter", "marin"):
-        (folder / "lib" / name).mkdir(parents=True)
-        (folder / "lib" / name / "pyproject.toml").write_text(PROJECT.format(name=name).replace("tpu = []\n", lines))
-    return folder
-
-
-def missing(builder: Builder, image: Built, name: str) -> list[str]:
-    """What the image's smoke test says that does not hold, but for packages, of which this monorepo has none."""
-    with pytest.raises(BuildError) as failed:
-        builder.smoke(image, ROOT / f"images/{name}/smoke.sh")
-    said = re.findall(rf"(?m)^smoke test of {name} failed: (.*)$", str(failed.value))
-    return [line for line in said if not re.search("imports|libtpu", line)]

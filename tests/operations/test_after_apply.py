@@ -34,10 +34,3 @@ def test_a_mistake_in_images_is_a_problem_after_the_apply_and_is_read_once(monke
     for each in found.problems:
         assert "images/images.yaml:3" in each
         assert "Next: `./tidepool up ci`" in each
-
-
-def test_a_stack_without_images_reads_no_declaration_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(after_apply, "declared", lambda: pytest.fail("it was read"))
-    config = load_stack(the_lab(), "ci").model_copy(update={"builds": None, "registries": None})
-    monkeypatch.setattr(after_apply, "_keeps_for_roles", lambda _: False)
-    assert after_apply.after_apply(config, RUN, None, NOW) == after_apply.ImagesAfterApply()

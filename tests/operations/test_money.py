@@ -24,7 +24,7 @@ from infra.model.stack import load_stack
 from infra.model.stood import StoodDay
 from infra.model.usage import month_cost, vm_cost
 from infra.operations import money
-from infra.operations.money import declared_cost, run_usages, stood, unmeasured, worst_cost
+from infra.operations.money import declared_cost, run_usages, stood, unmeasured
 from tests.model.clustered import CLUSTER, clustered
 from tests.model.given import parse, pool, stack_text
 from tests.synthetic_lab import the_lab
@@ -131,29 +131,6 @@ def test_what_nobody_measured_makes_the_cost_unknown_and_gives_no_verdict(
     assert (told["overBudget"], told["unknown"]) == (None if reason else False, [reason] if reason else [])
     over = month_cost("ci", "2026-11", (), NOW, priced="x", unmeasured=missing + Dollars(Decimal(2)), budget=Decimal(1))
     assert over.over_budget, "the known part alone is more"
-
-
-@pytest.mark.parametrize(
-    ("config", "declared", "worst"),
-    [
-        (parse(stack_text(pools=pool())), "$483.84", "$483.84"),
-        (parse(stack_text(pools=pool(fallback="[{zone: us-west4-a, capacity: on-demand}]"))), "$483.84", "$1,209.60"),
-        (sliced("number: 1"), "$483.84", "$483.84"),
-        (sliced("buffer: 1, maximum: 3"), "$483.84 + ?", "$1,451.52"),
-        (sliced("buffer: 0, maximum: 1"), "?", "$483.84"),
-        (
-            parse(stack_text(pools=pool(accelerator="tpu7x-8", zones="{us-central1-c: 1}", capacity="on-demand"))),
-            "?",
-            "?",
-        ),
-    ],
-    ids=["a pool", "a fallback", "slices", "a buffer", "no buffer", "no price"],
-)
-def test_what_is_ahead_is_known_as_far_as_it_is_declared_with_a_worst_case(
-    config: StackConfig, declared: str, worst: str
-) -> None:
-    end = NOW + timedelta(hours=252)
-    assert (str(declared_cost(config, NOW, end)), str(worst_cost(config, NOW, end))) == (declared, worst)
 
 
 def _fleets(monkeypatch: pytest.MonkeyPatch, statuses: dict[str, int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.cloud.testing import TestCloud
 from infra.model.catalogue import CapacityKind
-from infra.model.fleet import CapacityRow, capacity
+from infra.model.fleet import CapacityRow
 from infra.model.schema import StackConfig
 from infra.model.stack import parse_stack
 from infra.operations.fleet.pools import NodeListing, list_nodes, pool_states
@@ -63,19 +63,6 @@ def test_each_declared_slice_counts_once_by_its_state() -> None:
 def test_a_silent_zone_is_unknown_and_not_missing() -> None:
     (state,) = pool_states([_row(2)], NodeListing(nodes={}, silent={"us-west4-a": "503"}))
     assert state.states == {"UNKNOWN": 2}
-
-
-def test_nodes_are_listed_by_zone(cloud: TestCloud) -> None:
-    for zone, name in (("us-west4-a", "ci-us-west4-a-0"), ("europe-west4-b", "ci-europe-west4-b-0")):
-        _node(cloud, zone, name)
-    cloud.control.preempt("ci-us-west4-a-0")
-    config = _config()
-    listing = list_nodes(config, cloud.url)
-    assert listing.nodes == {
-        "us-west4-a": {"ci-us-west4-a-0": "PREEMPTED"},
-        "europe-west4-b": {"ci-europe-west4-b-0": "READY"},
-    }
-    assert [str(state) for state in pool_states(capacity(config), listing)] == ["1 READY", "1 MISSING, 1 PREEMPTED"]
 
 
 def test_one_zone_that_refuses_costs_the_others_nothing(cloud: TestCloud) -> None:

@@ -110,35 +110,6 @@ def test_declaring_a_freeze_is_no_change_of_the_fleet() -> None:
     assert not meaning(stack_text(), stack_text(freezes=FREEZE)).stops
 
 
-def test_trust_that_opens_is_told_and_trust_that_closes_is_not() -> None:
-    opened = meaning(stack_text(pools=pool()), stack_text(pools=pool(trust="fork")))
-    assert "pool other opens from member to fork: any pull request will run there" in said(opened)
-    closed = meaning(stack_text(pools=pool()), stack_text(pools=pool(trust="protected")))
-    assert not of_kind(closed, RiskKind.TRUST)
-
-
-def test_who_may_apply_without_a_key_is_told_when_it_widens() -> None:
-    before = stack_text(github="repository: lab/fleet\nenvironments: [apply]\n")
-    more = meaning(before, before.replace("[apply]", "[apply, release]"))
-    assert [risk.names for risk in of_kind(more, RiskKind.TRUST)] == [("release",)]
-    other = meaning(before, before.replace("lab/fleet", "stranger/fleet"))
-    assert "workflows of stranger/fleet may preview, and apply from apply; before, those of lab/fleet" in said(other)
-    assert not of_kind(meaning(before.replace("[apply]", "[apply, release]"), before), RiskKind.TRUST)
-    assert "apply from apply; before, none" in said(meaning(None, before))
-
-
-def test_chips_of_a_sibling_stack_count_on_the_same_quota() -> None:
-    quota = "- {project: my-lab, zone: us-west4-a, generation: v5e, chips: 16, kind: preemptible}\n"
-    theirs = (sibling(pools=pool(name="theirs")),)
-    before, after = (
-        stack_text(pools=pool(), quotas=quota),
-        stack_text(pools=pool(zones="{us-west4-a: 2}"), quotas=quota),
-    )
-    facts = Facts(today=datetime(2026, 11, 21, tzinfo=UTC))
-    edit = explain(reading(before, siblings=theirs), reading(after, siblings=theirs), facts)
-    assert str(edit.ledger[0]) == "us-west4-a v5e preemptible quota: 8 -> 12 of 16 chips"
-
-
 # Money
 
 

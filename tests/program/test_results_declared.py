@@ -18,7 +18,6 @@ RESULTS = """
     kept_days: 90
 """
 PREFIX = "repositories/"
-REPOSITORIES = sorted(each.declared.repository.lower() for each in result_writers(load_stack(the_lab(), "ci")))
 BUDGET = """
   tidepool:budget:
     usd_per_month: 12.5

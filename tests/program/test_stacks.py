@@ -23,13 +23,6 @@ every_stack = pytest.mark.parametrize("stack", STACKS)
 
 
 @every_stack
-def test_every_slice_that_a_stack_counts_is_one_vm(stack: str) -> None:
-    counted = sum(pool.slices for pool in load_stack(the_lab(), stack).pools)
-    assert len(unedited(stack).of("V2Vm")) == counted
-    assert len(unedited("ci").of("V2Vm")) == 9
-
-
-@every_stack
 def test_the_paths_of_a_vms_network_are_those_of_resources_in_the_program(stack: str) -> None:
     program = unedited(stack)
     networks = {

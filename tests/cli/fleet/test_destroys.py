@@ -58,15 +58,6 @@ def test_protection_is_looked_at_before_anybody_is_asked(fleet: Checkout) -> Non
     assert "--yes" not in refused.output
 
 
-def test_what_goes_is_shown_before_it_is_asked_about(fleet: Checkout) -> None:
-    asked = fleet.run("destroy", "lone", "--exclude-protected")
-    assert asked.exit_code == 2
-    assert "add --yes" in asked.stderr
-    assert "2 VMs, 8 chips" in asked.stdout
-    assert all(vm in asked.stdout for vm in VMS)
-    assert standing(fleet) == 2
-
-
 def test_a_job_that_runs_on_keeps_everything(fleet: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     busy = (VmStanding(vm=VMS[0], standing=DrainState.BUSY, why="job slow"),)
     monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", lambda *_: busy)

@@ -68,13 +68,6 @@ def test_what_needs_an_engine_shows_no_local_cloud_to_who_has_credentials(lab: C
     assert "the pulumi CLI is not on PATH" in result.output
 
 
-def test_a_stack_that_is_declared_and_was_never_up_is_not_deployed(lab: Checkout) -> None:
-    said = lab.ok("status", "ci").output
-    assert "ci  not deployed. Run `./tidepool up ci`." in said
-    (found,) = lab.json("status", "ci")["stacks"]
-    assert (found["state"], found["healthy"], len(found["unapplied"]["missing"])) == ("not-deployed", None, 9)
-
-
 @pytest.mark.parametrize("broken", ["", "{", "config: []\n", "config:\n  gcp:project: 7\n", "\x00"])
 def test_a_broken_working_tree_hides_no_fleet(lab: Checkout, broken: str) -> None:
     lab = committed(lab)

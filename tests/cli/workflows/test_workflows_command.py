@@ -89,29 +89,6 @@ def test_an_edit_by_hand_is_told_from_a_stale_file_and_mended_by_one_command(her
     assert findings(here) == []
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "why"),
-    [
-        (
-            "us-west4-a: 2\n        us-east1-c: 2\n",
-            "us-west4-a: 1\n",
-            {
-                COPY: "jobs.tpu-tests.strategy.max-parallel nothing -> 2",
-                "workflows/demand.yaml": "demands[2].max_parallel",
-            },
-        ),
-        ("us-central1-a: 1", "us-central1-a: 2", {}),
-    ],
-)
-def test_an_edit_of_a_count_makes_a_file_stale_only_where_it_changes_a_decision(
-    here: Checkout, before: str, after: str, why: dict[str, str]
-) -> None:
-    here.edit("ci", before, after)
-    found = {each["subject"]: each for each in findings(here) if each["kind"] == "file"}
-    assert found.keys() == why.keys()
-    assert all(each["state"] == "stale" and each["why"][0].startswith(why[name]) for name, each in found.items())
-
-
 def test_a_file_whose_source_is_gone_is_named_and_removed(here: Checkout) -> None:
     for ending in ("yaml", "tests"):
         (here.root / "workflows" / "spec" / f"serving.{ending}").unlink(missing_ok=True)
