@@ -207,6 +207,14 @@ def test_the_named_workflows_on_main_keep_results_as_an_account_that_reaches_the
     assert held == {("nightly", bucket, role) for role in ("objectUser", "objectViewer", "legacyBucketReader")}
 
 
+def test_a_repositorys_workflows_may_act_as_no_other_repositorys_account() -> None:
+    for each in makers():
+        whose = {
+            member.split("/.github/")[0].removeprefix("/attribute.workflow/") for member in members_of(each.account_id)
+        }
+        assert whose == {each.declared.repository}
+
+
 def test_what_makes_vms_gives_them_its_own_pools_account_and_no_other() -> None:
     """The owner of one repository could otherwise start a VM that reads the secrets of another's runs."""
     lent = {
@@ -229,6 +237,11 @@ def test_what_makes_vms_reads_which_images_there_are_and_has_no_other_grant_on_d
         (grant,) = (each for each in unedited("ci").custom if each.inputs.get("member") == member)
         assert grant.inputs["role"] == "roles/storage.objectViewer"
         assert grant.inputs["condition"]["expression"].endswith('/objects/images/")')
+
+
+def test_runs_that_carry_mains_ref_for_strangers_are_not_let_in() -> None:
+    condition = provider_inputs()["attributeCondition"]
+    assert "assertion.event_name in ['pull_request', 'push', 'schedule', 'workflow_dispatch']" in condition
 
 
 def test_whoever_takes_over_a_name_is_let_in_nowhere_once_its_number_is_written() -> None:

@@ -65,23 +65,6 @@ def test_rollouts_rest_go_on_and_are_undone_by_command(standing: Checkout) -> No
     assert (refused.exit_code, "has nothing to go back to" in refused.output) == (2, True)
 
 
-def test_a_zone_is_given_up_and_taken_back_by_command(standing: Checkout) -> None:
-    whole = standing.path("nightly").read_text()
-    standing.path("nightly").write_text("config: [\n")
-    lost = standing.json("zone", "lost", "us-west4-a", "--stack", "ci")
-    standing.path("nightly").write_text(whole)
-    assert (lost["stack"], lost["zone"], lost["wish"]) == ("ci", "us-west4-a", "lost")
-    standing.ok("cloud", "node", "remove", "tpu-ci-us-west4-a-0")
-    swept = standing.json("reconcile", "ci")
-    assert not [each for each in swept["actions"] if each["do"] == "create" and each["zone"] == "us-west4-a"]
-    assert standing.json("zone", "found", "us-west4-a", "--stack", "ci")["wish"] == "found"
-    refused = standing.run("zone", "lost", "moon-1-a")
-    assert (refused.exit_code, "no pool has the zone moon-1-a. Zones are" in " ".join(refused.output.split())) == (
-        2,
-        True,
-    )
-
-
 def test_up_that_cannot_wait_long_enough_changes_nothing_and_lets_the_vm_work_on(
     standing: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
