@@ -42,14 +42,6 @@ def test_a_promoted_digest_is_what_vms_of_every_region_pull_from_their_own_regio
     }
 
 
-@pytest.mark.parametrize("images", [None, [], "text", {POOL: "text"}, {POOL: {"us-west4": 5}}], ids=repr)
-def test_a_pointer_whose_images_nobody_can_read_is_put_right(images: object) -> None:
-    world = start()
-    world.bucket.objects[bucket_names.pointer_object()] = {"bundle": "b", "images": images}
-    world.promote("a")
-    assert set(world.pointed().values()) == {f"{place}@{digest('a')}" for place in PLACES}
-
-
 def test_promoting_the_same_again_changes_nothing() -> None:
     world = start("a")
     before = world.state()

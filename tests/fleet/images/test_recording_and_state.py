@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import count
 from types import SimpleNamespace
@@ -12,9 +12,8 @@ import pytest
 
 from infra.fleet.google import GoogleError
 from infra.fleet.images.builds import record_build
-from infra.fleet.images.store import Store
 from infra.fleet.images.where import ImageState, Search, image_state, in_record
-from infra.fleet.records import Body, Record, Records, WriteResult
+from infra.fleet.records import Records, WriteResult
 from infra.model import bucket_names, names
 from infra.model.images.record import running
 from infra.model.images.record_documents import Build
@@ -105,46 +104,6 @@ def test_a_place_that_does_not_answer_is_neither_equal_nor_unequal() -> None:
     found = state(world)
     assert found.equal is None
     assert [bool(each.problem) for each in found.places] == [False, True, False]
-
-
-class Refusing:
-    """A fleet bucket that answers every call with one HTTP status."""
-
-    def __init__(self, status: int) -> None:
-        self.status = status
-
-    def read(self, name: str, *, most: int | None = None) -> Record | None:
-        del most
-        raise GoogleError(f"looking up {name}", "no", status=self.status)
-
-    def below(self, prefix: str) -> list[str]:
-        raise GoogleError(f"listing {prefix}", "no", status=self.status)
-
-    def put_once(self, name: str, content: bytes, content_type: str) -> WriteResult:
-        del content, content_type
-        raise GoogleError(f"writing {name}", "no", status=self.status)
-
-    def update(self, name: str, decide: Callable[[Body | None], Body]) -> WriteResult:
-        del decide
-        raise GoogleError(f"writing {name}", "no", status=self.status)
-
-
-@pytest.mark.parametrize(
-    ("status", "said"),
-    [
-        (404, ()),
-        (403, ("looking up runner/current.json failed: no", "looking up manifests/nightly.json failed: no")),
-    ],
-)
-def test_a_stack_that_was_never_brought_up_names_nothing_and_one_that_refuses_is_told(
-    status: int, said: tuple[str, ...]
-) -> None:
-    world = World()
-    config = load_stack(the_lab(), "nightly").model_copy(update={"pools": ()})
-    store = Store(record=world.store.record, pointers={"nightly": Refusing(status)})
-    search = Search(store=store, registries=world.registries, google={}, fleets={"nightly": config}, places={}, tags={})
-    found = search.find(digest("a"))
-    assert (found.uses, found.silent) == ((), said)
 
 
 class Listing:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infra.fleet.google import GoogleError
 from infra.fleet.images.promotion import RoleImages
-from infra.model.images.record_documents import EARLIER_TARGETS, parse
+from infra.model.images.record_documents import EARLIER_TARGETS
 from tests.fleet.images.worlds import NOW, PLACES, World, digest
 
 PLACE = PLACES[1]
@@ -25,22 +24,6 @@ def test_what_a_revert_brings_back_stays_and_what_none_does_goes() -> None:
         roles.keep(f"{PLACE}@{digest(letter)}", NOW)
     assert world.tagged(PLACE) == {digest(letter) for letter in letters[-1 - EARLIER_TARGETS :]}
     assert roles.keep(f"{PLACE}@{digest('g')}", NOW) == (), "the second time there is nothing to do"
-
-
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("calls", range(14))
-def test_wherever_it_is_cut_off_what_runs_is_kept_and_running_it_again_ends_it(calls: int, after: bool) -> None:
-    world, roles = start("a", "b")
-    roles.keep(f"{PLACE}@{digest('a')}", NOW)
-    world.power.left, world.power.after = calls, after
-    try:
-        roles.keep(f"{PLACE}@{digest('b')}", NOW)
-    except GoogleError:
-        record = parse(world.bucket.objects["images/record.json"])
-        assert {target.digest for target in record.roles.values()} <= world.tagged(PLACE)
-    world.power.left = None
-    roles.keep(f"{PLACE}@{digest('b')}", NOW)
-    assert world.tagged(PLACE) == {digest("a"), digest("b")}
 
 
 @pytest.mark.parametrize("reference", [f"{PLACE}@{digest('z')}", f"ghcr.io/lab/controller@{digest('a')}"])

@@ -23,7 +23,6 @@ from tests.fleet.simulation.fleet_life import EVERY, Life, fleets, grow_up, in_p
 from tests.fleet.simulation.google_faults import LOSS_AN_HOUR
 from tests.fleet.simulation.google_in_process import refusal
 from tests.fleet.simulation.simulated_world import World
-from tests.fleet.simulation.test_places_that_fail import HOME, lose
 from tests.model.given import parse, pool, stack_text
 from tests.program.test_serving import served
 
@@ -31,6 +30,7 @@ PAGE: Final = Path(__file__).resolve().parents[3] / "docs" / "serving.md"
 HOURS: Final = 3
 SELDOM: Final = 4
 """After so many sweeps it is asked which alerts are open: each counts what was printed in ten minutes."""
+HOME: Final = "us-west4-a"
 FALLBACKS: Final = {"Without a fallback": False, "With a fallback": True}
 QUOTAS: Final = "".join(
     f"- {{project: my-lab, zone: {zone}, generation: v5e, kind: preemptible, chips: 24}}\n"
@@ -48,6 +48,13 @@ def refuses(life: Life, status: int, text: str, but: str = "") -> None:
         raise refusal(status, text)
 
     life.world.tpus.create = answer
+
+
+def lose(life: Life, zone: str) -> None:
+    """Google takes every declared VM of a zone."""
+    for node in list(life.world.tpus.nodes.values()):
+        if node.zone == zone and life.world.desired.slot(node.name) is not None:
+            life.world.tpus.becomes(node, "PREEMPTED")
 
 
 def lose_five(life: Life, state: str = "PREEMPTED") -> None:

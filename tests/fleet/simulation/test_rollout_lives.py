@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from itertools import count
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 from unittest.mock import patch
 
 import pytest
 
-from infra.fleet import operator_requests
 from infra.fleet.controller import rollout
-from infra.fleet.operator_requests import DrainRequest
-from tests.fleet.simulation.fleet_life import grow_up, in_process
-from tests.fleet.simulation.google_in_process import Process
 from tests.fleet.simulation.promises import BrokenPromiseError
-from tests.fleet.simulation.rollout_lives import EVENTS as EVENTS_OF
-from tests.fleet.simulation.rollout_lives import RolloutLife, undo
+from tests.fleet.simulation.rollout_lives import RolloutLife
 
 EVENTS: Final = 8
 """Of a life of three hours."""
-Happens: TypeAlias = Callable[[RolloutLife, float], None]
 
 
 @pytest.mark.parametrize("promoted", [False, True], ids=["never-promoted", "promoted"])
@@ -57,48 +49,6 @@ def test_a_memory_that_is_lost_at_any_moment_of_a_canary_takes_nothing_bad_for_p
     minute: int, version: str, promoted: bool
 ) -> None:
     RolloutLife(minute).goes_through([(0.0, version), (60.0 * minute, "memory lost")], Random(1), promoted=promoted)
-
-
-def _drain(one: RolloutLife, _: float) -> None:
-    one.life.world.request(lambda body: operator_requests.with_drains(body, [_drained(one)]))
-
-
-def _end_drain(one: RolloutLife, _: float) -> None:
-    one.life.world.request(lambda body: operator_requests.without_drains(body, {_drained(one).subject}))
-
-
-def _drain_and_end(one: RolloutLife, roll: float) -> None:
-    """The sweep that follows takes the drain back."""
-    _drain(one, roll)
-    one._passes()
-    _end_drain(one, roll)
-
-
-def _drained(one: RolloutLife) -> DrainRequest:
-    world = one.life.world
-    return DrainRequest(subject=world.desired.slots[0].name, by="ada", since=world.moment(), minutes=30)
-
-
-@pytest.mark.parametrize(
-    ("asked", "ended"),
-    [(EVENTS_OF["bad bundle"], undo), (_drain, _end_drain), (_drain_and_end, _end_drain)],
-    ids=["canary", "drain", "drain-over"],
-)
-def test_orders_of_a_sweep_that_died_before_it_remembered_them_are_no_more_than_what_is_wished(
-    asked: Happens, ended: Happens
-) -> None:
-    for change in count(1):
-        one = RolloutLife(0)
-        with in_process():
-            grow_up(one.life)
-            asked(one, 0.0)
-            process = one.life.next_process = Process(dies_at=change, after=True)
-            one._passes()
-            ended(one, 0.0)
-            one._comes_to(one.life.world.promises.missing, "left")
-        if not process.dead:
-            break
-    assert change > 4, "lease, memory, an order, the memory with it, and the sweep's own record"
 
 
 def believes_the_pointer() -> AbstractContextManager[Any]:

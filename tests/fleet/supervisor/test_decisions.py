@@ -170,17 +170,6 @@ def restart(machine: MachineInMemory) -> None:
     machine.world.happens = lambda look: setattr(machine.world, "own", {"restart": 5} if look > 1 else {"restart": 4})
 
 
-@pytest.mark.parametrize("kill", range(40, 100))
-def test_a_restart_that_is_cut_off_anywhere_is_obeyed_once(kill: int) -> None:
-    machine = MachineInMemory(World(own={"restart": 4}), kill=kill)
-    restart(machine)
-    machine.lives(9)
-    told = [each for each in machine.done if isinstance(each, e.Tell) and each.event["event"] == "restart"]
-    assert machine.kept.obeyed == 5
-    assert len(told) <= 1
-    assert machine.count(e.StartOver) <= 1
-
-
 def answer(status: int, again: int | None = None) -> Callable[[], list[e.Answer]]:
     return lambda: [e.Answer(status, again=again, reason="word: Why.")]
 

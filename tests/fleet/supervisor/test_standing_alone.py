@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from infra.fleet.bundle import RUNNER, runner_bundle
 from infra.fleet.runner.supervisor.orders import POINTER, STARTUP, orders_object
@@ -17,7 +14,6 @@ from infra.model.catalogue import generations
 from tests.fleet.supervisor.machine_in_memory import HOST
 from tests.fleet.test_bundle import unpacked
 
-MODULES = sorted((RUNNER / "supervisor").glob("*.py"))
 OLDEST = (3, 10)
 PYTHON_OF = {"ubuntu2204": (3, 10), "tpuv5-lite": (3, 10), "tpuv5": (3, 10), "tpuv6e": (3, 10), "ubuntu2404": (3, 12)}
 """By a part of a runtime's name, the Python of its Ubuntu (22.04 and 24.04)."""
@@ -40,20 +36,6 @@ def test_every_module_of_it_runs_from_an_unpacked_bundle_without_anything_instal
     command = [sys.executable, "-I", "-S", "-B", "-c", IMPORTS_ALL, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("[] []\n", ""), "every module is imported, and none from elsewhere"
-
-
-@pytest.mark.parametrize("path", MODULES, ids=[path.stem for path in MODULES])
-def test_a_module_of_it_imports_the_standard_library_and_its_neighbours(path: Path) -> None:
-    tree = ast.parse(path.read_text(), feature_version=OLDEST)
-    roots = {
-        name.name.partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level <= 1, "a bundle has nothing above"
-            if node.level == 0:
-                roots.add((node.module or "").partition(".")[0])
-    assert roots <= sys.stdlib_module_names
 
 
 def test_it_names_nothing_that_the_oldest_python_lacks() -> None:
