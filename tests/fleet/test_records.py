@@ -72,7 +72,7 @@ def test_the_names_below_a_prefix_are_listed(records: Records) -> None:
 def test_a_record_that_stays_as_it_is_is_not_written(records: Records) -> None:
     first = records.update("manifests/ci.json", constant({"pools": ["a"], "version": 1}))
     second = records.update("manifests/ci.json", constant({"version": 1, "pools": ("a",)}))
-    assert not second.changed
+    assert second.changed is False
     assert second.generation == first.generation
 
 

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 
 from infra.fleet.controller import by_hour
-from infra.fleet.controller.events import FleetEvent
+from infra.fleet.controller.decide import decide
+from infra.fleet.controller.events import EventKind, FleetEvent, Result, Verb
 from infra.fleet.controller.keys import BackoffKey
 from infra.fleet.controller.memory import EMPTY, Backoff, Creating
 from infra.fleet.controller.observed import Trouble, unknown
+from infra.fleet.controller.outcomes import ActionOutcome
+from infra.fleet.controller.sweep import Swept
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests, Undone
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.status.derive import status
@@ -22,6 +25,7 @@ from infra.fleet.status.explained import job_waits, pool_why, zone_why
 from infra.fleet.status.look import Scene
 from infra.fleet.status.missing import Judged
 from infra.fleet.status.timeline import timeline
+from infra.fleet.sweep_log import swept_lines, unkeyed_line
 from infra.fleet.versions import PartKind, PoolVersion, Rollout, Stage, VersionPart
 from infra.model.catalogue import CapacityKind
 from infra.model.offers import Offer
@@ -60,10 +64,12 @@ REPORT: dict[str, Any] = {
     "boot": [
         {"step": "pull-image", "began": "2026-11-21T10:01:00Z", "ended": "2026-11-21T10:03:00Z", "outcome": "done"},
         {"step": "warm", "ended": "2026-11-21T10:03:30Z", "outcome": "failed", "reason": "no"},
+        {"step": "warmer", "ended": "2026-11-21T10:03:30Z", "outcome": "done"},
     ],
     "events": [
         {"at": "2026-11-21T10:01:00Z", "event": "step-began", "step": "pull-image"},
         {"at": "2026-11-21T10:01:05Z", "event": "step-began", "step": "never-ended"},
+        {"at": "2026-11-21T10:03:30Z", "event": "phase", "phase": "cleaning"},
         {"at": "2026-11-21T10:04:00Z", "event": "phase", "phase": "registering"},
         {"at": "2026-11-21T10:04:20Z", "event": "phase", "phase": "unfit", "reason": "no TPU"},
         {"at": "2026-11-21T10:05:00Z", "event": "registered", "runner": f"{VMS[3]}-0a0b0c"},
@@ -77,6 +83,7 @@ BINDING = {
     "instance": "77",
     "asked": ["2026-11-21T10:05:02+00:00", "2026-11-21T10:30:00+00:00", "2026-11-21T10:31:00+00:00"],
 }
+BINDINGS = {VMS[3]: BINDING, VMS[2]: {"since": "2026-11-21T10:05:02+00:00"}}
 SWEEP = {
     "at": START.isoformat(),
     "settled": False,
@@ -119,7 +126,7 @@ def mess() -> Scene:
     desired = fleet(8, fallbacks=(spot,), caps=(quota(32), quota(8, AWAY)))
     memory = sweeps(desired, seen(desired), 2)[-1].memory
     there = (
-        *nodes(desired, s0="PREEMPTED", s1="", s2="", s4=""),
+        *nodes(desired, s0="PREEMPTED", s1="", s2="", s4="", s7=""),
         node(VMS[2], "CREATING", created=(LATER - minutes(5)).isoformat()),
         node(VMS[4], zone=AWAY, capacity=CapacityKind.SPOT),
         node(f"tpu-ci-{HOME}-9"),
@@ -130,7 +137,7 @@ def mess() -> Scene:
         desired,
         nodes=there,
         runners=(
-            *served(desired, but=(*VMS[:4], VMS[5], VMS[6])),
+            *served(desired, but=(*VMS[:4], *VMS[5:])),
             runner(VMS[6], number=60, busy=True),
             *(replace(each, name=each.name.replace(f"{HOME}-7", f"{HOME}-17")) for each in lost),
             runner("another-lab-0", number=71),
@@ -147,10 +154,16 @@ def mess() -> Scene:
     )
     rolling = Rollout(stage=Stage.ROLLING, since=START, stable=OLD, target=NEW, waiting={VMS[3]: START})
     gone = FleetEvent(at=LATER - minutes(2), subject=f"{VMS[0]}-0a0b0c", what="removeRunner: its VM is gone")
+    anew = FleetEvent(
+        at=LATER - minutes(5), subject=VMS[2], what="it is not there", kind=EventKind.DECIDED, verb=Verb.CREATE
+    )
     memory = replace(
         memory,
-        events=(*memory.events, gone),
-        creating={VMS[2]: Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=LATER - minutes(6))},
+        events=(*memory.events, gone, anew),
+        creating={
+            vm: Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=LATER - minutes(ago))
+            for vm, ago in ((VMS[2], 6), (VMS[7], 3))
+        },
         backoff={BackoffKey(HOME, "v5litepod-4", CapacityKind.PREEMPTIBLE): failed},
         rollouts={"tpu-ci": rolling},
     )
@@ -192,10 +205,12 @@ def told(name: str) -> dict[str, Any]:
     judged = Judged.of(one)
     assert judged is not None
     vms = (*VMS[:4], VMS[5], VMS[6], f"tpu-ci-{HOME}-9", "somebody", "tpu-ci-nowhere-0") if name == "mess" else VMS[:1]
-    lines = {vm: timeline(vm, one, REPORT if vm in VMS[2:4] else None, BINDING if vm == VMS[3] else None) for vm in vms}
+    lines = {vm: timeline(vm, one, REPORT if vm in VMS[2:4] else None, BINDINGS.get(vm)) for vm in vms}
     plain = {vm: {**each.to_json(), "stands": each.stands, "nowhere": each.nowhere} for vm, each in lines.items()}
+    found = status(one)
     return {
-        "status": status(one).to_json(),
+        "status": {**found.to_json(), "unknown": [f"{each.subject}: {each.reason}" for each in found.unknown]},
+        "well": [each.well for each in found.pools],
         "pool": pool_why(judged, "tpu-ci").to_json(),
         "zones": {zone: zone_why(judged, zone).to_json() for zone in (HOME, AWAY)},
         "jobs": [each.to_json() for each in job_waits(judged)],
@@ -203,11 +218,30 @@ def told(name: str) -> dict[str, Any]:
     }
 
 
+def same(golden: Path, name: str, found: Any, *, update: bool) -> None:
+    """Hold a part of a golden file to what was found, or write it."""
+    plain = json.loads(json.dumps(found, default=str))
+    whole = json.loads(golden.read_text()) if golden.exists() else {}
+    if update:
+        golden.write_text(json.dumps({**whole, name: plain}, indent=1, sort_keys=True) + "\n")
+    else:
+        assert plain == whole[name]
+
+
 @pytest.mark.parametrize("name", SCENES)
 def test_what_is_told_of_a_scene(name: str, update_goldens: bool) -> None:
-    found = json.loads(json.dumps(told(name), default=str))
-    whole = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
-    if update_goldens:
-        GOLDEN.write_text(json.dumps({**whole, name: found}, indent=1, sort_keys=True) + "\n")
-    else:
-        assert found == whole[name]
+    same(GOLDEN, name, told(name), update=update_goldens)
+
+
+def test_what_is_printed_of_a_sweep(update_goldens: bool) -> None:
+    one = mess()
+    assert one.desired is not None
+    assert one.observed is not None
+    decision = decide(one.desired, one.observed, one.memory, one.at)
+    results = (Result.DONE, Result.FAILED, Result.DEFERRED, Result.CHANGED)
+    outcomes = tuple(
+        ActionOutcome(action=action, result=result, text="no capacity" if result is Result.FAILED else "")
+        for action, result in zip(decision.actions, results, strict=False)
+    )
+    swept = Swept(at=one.at, desired=one.desired, observed=one.observed, decision=decision, outcomes=outcomes)
+    same(GOLDEN, "sweep", [*swept_lines(swept, JOBS), unkeyed_line("ci", "no answer", one.at)], update=update_goldens)

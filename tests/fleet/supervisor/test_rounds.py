@@ -32,18 +32,6 @@ def slice_of_three(**said: Any) -> MachineInMemory:
     return machine
 
 
-def test_worker_0_registers_when_every_host_has_joined_and_knows_their_keys() -> None:
-    machine = slice_of_three()
-    machine.decided(4)
-    assert machine.count(e.RunContainer) == 1
-    known = next(
-        each.files["known_hosts"]
-        for each in machine.done
-        if isinstance(each, e.WriteSlice) and "known_hosts" in each.files
-    )
-    assert known == f"[worker-1]:2222 {key(1)}\n[worker-2]:2222 {key(2)}\n"
-
-
 @pytest.mark.parametrize(
     ("said", "phase", "reason"),
     [
