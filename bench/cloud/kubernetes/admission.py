@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from bench.cloud.kubernetes import kinds, schemas, shapes
+from bench.cloud.kubernetes import schemas, shapes
 from bench.cloud.kubernetes.kinds import Kind
 from bench.cloud.kubernetes.patches import merge
 from bench.cloud.kubernetes.status import StatusError, bad_request
@@ -105,28 +105,21 @@ def born(kind: Kind, entity: JsonObject, *, namespace: str, now: str) -> JsonObj
         if kind.schema is None:
             made["status"] = copy.deepcopy(_rules()["defaults"].get(kind.named, {}).get("status", {}))
     schemas.insist(kind, made)
-    if kind.kind == kinds.DEFINITIONS:
-        _insist_on_definition(kind, made)
     return made
 
 
-def changed(kind: Kind, live: JsonObject, entity: JsonObject, *, status: bool) -> JsonObject:
-    """An object that exists, as a write changes it. status: through that subresource. Raises 409 and 422."""
+def changed(kind: Kind, live: JsonObject, entity: JsonObject) -> JsonObject:
+    """An object that exists, as a write changes it. Raises 409 and 422."""
     was, metadata = live["metadata"], dict(entity["metadata"])
     if metadata.get("resourceVersion") not in (None, "", was["resourceVersion"]):
         said = "the object has been modified; please apply your changes to the latest version and try again"
         raise not_fulfilled(kind, was["name"], said)
     kept = {name: was[name] for name in (*_SERVERS, "name", "namespace") if name in was}
     metadata = {**{name: each for name, each in metadata.items() if name not in _SERVERS}, **kept}
-    if status:
-        new = {**live, "metadata": {**was, "managedFields": metadata.get("managedFields", [])}}
-    else:
-        new = filled(kind, {**entity, "metadata": metadata})
+    new = filled(kind, {**entity, "metadata": metadata, "apiVersion": kind.api_version})
     if kind.status:
         new.pop("status", None)
-        if "status" in (source := entity if status else live):
-            new["status"] = source["status"]
-    new["apiVersion"] = kind.api_version
+        new |= {"status": live["status"]} if "status" in live else {}
     schemas.insist(kind, new)
     _insist_on_fixed(kind, live, new)
     # One more with each change of what is desired.
@@ -152,29 +145,17 @@ def _insist_on_name(kind: Kind, entity: JsonObject) -> None:
         raise schemas.invalid(kind, entity, [f'metadata.name: "{name}" is not a lowercase RFC 1123 subdomain'])
 
 
-def _insist_on_definition(kind: Kind, definition: JsonObject) -> None:
-    spec = definition["spec"]
-    faults = [
-        f"spec.versions[{at}].schema.openAPIV3Schema: Required value: schemas are required"
-        for at, version in enumerate(spec["versions"])
-        if not isinstance(version.get("schema", {}).get("openAPIV3Schema"), dict)
-    ]
-    if definition["metadata"]["name"] != (due := f"{spec['names']['plural']}.{spec['group']}"):
-        faults.append(f'metadata.name: must be spec.names.plural+"."+spec.group: {due}')
-    if faults:
-        raise schemas.invalid(kind, definition, faults)
-
-
 def _insist_on_fixed(kind: Kind, old: JsonObject, new: JsonObject) -> None:
     fixed = _rules()["fixed"].get(kind.named, {})
     faults = [
-        f"{path}: Invalid value: {said}" for path, said in fixed.items() if _value_at(old, path) != _value_at(new, path)
+        f"{path}: Invalid value: {said}" for path, said in fixed.items() if value_at(old, path) != value_at(new, path)
     ]
     if faults:
         raise schemas.invalid(kind, old, faults)
 
 
-def _value_at(entity: Any, path: str) -> Any:
+def value_at(entity: Any, path: str) -> Any:
+    """What stands at a path, `spec.nodeName`; None for nothing."""
     for name in path.split("."):
         entity = entity.get(name) if isinstance(entity, dict) else None
     return entity

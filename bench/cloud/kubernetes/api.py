@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, unquote
@@ -18,7 +19,7 @@ from urllib.parse import parse_qsl, unquote
 from bench.cloud.cloud import Cloud
 from bench.cloud.errors import ApiError
 from bench.cloud.faults import FaultTarget
-from bench.cloud.kubernetes import clusters, discovery, pods, verbs
+from bench.cloud.kubernetes import clusters, discovery, verbs
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.status import StatusError
 from bench.cloud.kubernetes.verbs import KubernetesCall
@@ -27,19 +28,17 @@ from bench.cloud.requestlog import LoggedRequest
 from bench.cloud.wire import HttpRequest, Reply
 
 JsonObject = dict[str, Any]
-Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete"]
 
 _PATH: Final = re.compile(r"/kubernetes/(projects/([^/]+)/locations/([^/]+)/clusters/[^/]+)(/.*)?")
 _JSON: Final = {"content-type": "application/json"}
 _LOG: Final = ("Pod", "log")
 _SINGLE: Final[Mapping[str, Verb]] = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_MANY: Final[Mapping[str, Verb]] = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+_MANY: Final[Mapping[str, Verb]] = {"GET": "list", "POST": "create"}
 
 
-class _DryRunEnd(Exception):  # noqa: N818 - it carries an answer past the writes that are undone
-    def __init__(self, answer: JsonObject) -> None:
-        super().__init__()
-        self.answer = answer
+class _DryRun(Exception):  # noqa: N818 - undoes what was written
+    pass
 
 
 class KubernetesApi:
@@ -83,12 +82,11 @@ class KubernetesApi:
         elif parts[:1] == ["apis"] and len(parts) > 2:
             group, version, rest = parts[1], parts[2], parts[3:]
         namespace = ""
-        if len(rest) > 2 and rest[0] == "namespaces" and rest[2] != "status":
+        if len(rest) > 2 and rest[0] == "namespaces":
             namespace, rest = rest[1], rest[2:]
         kind = keyspace.kind_at(group, version, rest[0]) if 0 < len(rest) < 4 else None
         _, name, subresource, *_ = *rest, "", "", ""
-        served = not subresource or (subresource == "status" and kind is not None and kind.status)
-        if kind is None or not (served or (kind.kind, subresource) == _LOG):
+        if kind is None or (subresource and (kind.kind, subresource) != _LOG):
             raise StatusError(404, "the server could not find the requested resource")
         return KubernetesCall(
             cloud=self._cloud,
@@ -105,26 +103,20 @@ class KubernetesApi:
 
     def _done(self, call: KubernetesCall, verb: Verb) -> Reply:
         if (call.kind.kind, call.subresource) == _LOG:
-            return pods.log(call)
+            return Reply(200, verbs.log(call), {"content-type": "text/plain"})
         if verb == "watch":
             return Reply(200, b"", _JSON, stream=Watch(call))
-        with self._cloud.store.transaction():
-            dry = call.query.get("dryRun") == "All"
-            answer = self._tried(call, VERBS[verb]) if dry else VERBS[verb](call)
+        answer: JsonObject = {}
+        with suppress(_DryRun), self._cloud.store.transaction():
+            answer = VERBS[verb](call)
+            if call.query.get("dryRun") == "All":
+                raise _DryRun
         return Reply(201 if verb == "create" else 200, _text(answer), _JSON)
-
-    def _tried(self, call: KubernetesCall, act: Callable[[KubernetesCall], JsonObject]) -> JsonObject:
-        """What a write would answer, with nothing written."""
-        try:
-            with self._cloud.store.attempt():
-                raise _DryRunEnd(act(call))  # noqa: TRY301 - the answer leaves what is undone
-        except _DryRunEnd as end:
-            return end.answer
 
 
 VERBS: Final[Mapping[str, Callable[[KubernetesCall], JsonObject]]] = {
     "get": verbs.get, "list": verbs.listed, "create": verbs.create, "update": verbs.update, "patch": verbs.patch,
-    "delete": verbs.delete, "deletecollection": verbs.delete_all,
+    "delete": verbs.delete,
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from bench.cloud.clock import whole_seconds
 from bench.cloud.cloud import Cloud
 from bench.cloud.errors import not_found
-from bench.cloud.kubernetes import admission, kinds, ownership, pods
+from bench.cloud.kubernetes import admission, kinds, ownership
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.lifecycle import FIRST_NAMESPACES, Lifecycle
 from bench.cloud.kubernetes.ownership import Manager
@@ -23,6 +23,7 @@ JsonObject = dict[str, Any]
 
 BASE: Final = "/kubernetes/"
 _KIND: Final = "kubernetes.cluster"
+_LOG: Final = "kubernetes.log"
 POOL_LABEL: Final = "cloud.google.com/gke-nodepool"
 
 
@@ -67,7 +68,20 @@ def end(cloud: Cloud, cluster: str) -> None:
     """Forget a cluster and all that was in it."""
     cloud.store.delete(_KIND, cluster)
     Keyspace(cloud, cluster).clear()
-    pods.forget(cloud, cluster)
+    for found in list(cloud.store.each(_LOG, f"{cluster}/")):
+        cloud.store.delete(_LOG, found.name)
+
+
+def say(cloud: Cloud, cluster: str, namespace: str, pod: str, text: str) -> None:
+    """Add to what a pod has printed."""
+    whole = {"text": printed(cloud, cluster, namespace, pod) + text}
+    cloud.store.put(_LOG, f"{cluster}/{namespace}/{pod}", whole, now=cloud.now)
+
+
+def printed(cloud: Cloud, cluster: str, namespace: str, pod: str) -> str:
+    """What a pod has printed, as people and tests say it."""
+    found = cloud.store.find(_LOG, f"{cluster}/{namespace}/{pod}")
+    return found.body["text"] if found else ""
 
 
 def each(cloud: Cloud) -> list[str]:

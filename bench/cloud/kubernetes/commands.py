@@ -7,7 +7,7 @@ from typing import Any
 from bench.cloud.clock import whole_seconds
 from bench.cloud.cloud import Order, obeys
 from bench.cloud.errors import JsonObject, invalid, not_found
-from bench.cloud.kubernetes import clusters, kinds, pods
+from bench.cloud.kubernetes import clusters, kinds
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.kinds import Kind
 from bench.cloud.kubernetes.ownership import Manager, updated
@@ -56,7 +56,7 @@ def tell(order: Order) -> JsonObject:
     for sort, given in (said.get("conditions") or {}).items():
         status["conditions"] = _with_condition(status.get("conditions", []), sort, given, now)
     new = {**live, "status": status}
-    manager = Manager(said.get("manager", "tidepool"), "Update", kind.api_version, "status" if kind.status else "")
+    manager = Manager("tidepool", "Update", kind.api_version)
     return keyspace.put(kind, updated(kind.shape, live, new, manager, now=now), live)
 
 
@@ -65,15 +65,8 @@ def _with_condition(conditions: list[JsonObject], sort: str, given: Any, now: st
     before = next((each for each in conditions if each["type"] == sort), {})
     if before.get("status") == fresh.get("status", "True"):
         now = before.get("lastTransitionTime", now)
-    made = {
-        "reason": "Said",
-        "message": "",
-        **before,
-        "status": "True",
-        **fresh,
-        "type": sort,
-        "lastTransitionTime": now,
-    }
+    made = {"reason": "Said", "message": "", **before, "status": "True", **fresh, "type": sort,
+            "lastTransitionTime": now}  # fmt: skip
     return [each for each in conditions if each["type"] != sort] + [made]
 
 
@@ -102,7 +95,7 @@ def say(order: Order) -> JsonObject:
     cluster = _cluster(order)
     if Keyspace(order.cloud, cluster).find(kinds.of_kind("Pod"), namespace, pod) is None:
         raise not_found(f"pod {pod} in namespace {namespace}")
-    pods.say(order.cloud, cluster, namespace, pod, order.body.text("text"))
+    clusters.say(order.cloud, cluster, namespace, pod, order.body.text("text"))
     return {}
 
 

@@ -32,10 +32,9 @@ class KubernetesControl(Control):
         cluster: str = "",
         status: Mapping[str, Any] | None = None,
         conditions: Mapping[str, Any] | None = None,
-        manager: str = "tidepool",
     ) -> JsonObject:
         """Say what a controller would: `status` is merged, conditions are `{"Ready": "True"}` or whole objects."""
-        said = {"kind": kind, "name": name, "namespace": namespace, "cluster": cluster, "manager": manager}
+        said = {"kind": kind, "name": name, "namespace": namespace, "cluster": cluster}
         return self._ask("POST", "k8s/status", {**said, "set": status or {}, "conditions": conditions or {}})
 
     def set_nodes(self, nodes: Sequence[Mapping[str, Any]], *, cluster: str = "") -> None:

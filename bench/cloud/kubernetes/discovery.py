@@ -15,7 +15,7 @@ from bench.cloud.kubernetes.kinds import Kind
 JsonObject = dict[str, Any]
 
 VERSION: Final = "v1.36.3"
-_VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+_VERBS: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]
 
 
 def answer(keyspace: Keyspace, parts: list[str]) -> JsonObject | None:
@@ -64,12 +64,9 @@ def _resources(served: list[Kind], group: str, version: str) -> JsonObject | Non
     rows: list[JsonObject] = []
     for kind in served:
         if (kind.group, kind.version) == (group, version):
-            shared = {"namespaced": kind.namespaced, "kind": kind.kind}
-            row = {"name": kind.plural, "singularName": kind.singular, **shared, "verbs": _VERBS}
+            row = {"name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced,
+                   "kind": kind.kind, "verbs": _VERBS}  # fmt: skip
             rows.append(row | ({"shortNames": list(kind.short)} if kind.short else {}))
-            if kind.status:
-                verbs = ["get", "patch", "update"]
-                rows.append({"name": f"{kind.plural}/status", "singularName": "", **shared, "verbs": verbs})
     if not rows:
         return None
     written = f"{group}/{version}" if group else version

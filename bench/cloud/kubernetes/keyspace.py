@@ -20,7 +20,7 @@ ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 _OBJECTS: Final = "kubernetes.object"
 _HISTORY: Final = "kubernetes.history"
 _KEPT: Final = 5000
-"""Changes that are kept at least; a real cluster keeps those of five minutes."""
+"""Changes that are kept; a real cluster keeps those of five minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ class Keyspace:
     @property
     def compacted(self) -> int:
         """Up to which revision changes are forgotten."""
-        return int(self._store.setting(self._history, [0, 0])[1])
+        revision, begun = self._store.setting(self._history, [0, 0])
+        return max(begun, revision - _KEPT)
 
     def find(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
         found = self._store.find(self._objects, _key(kind, namespace, name))
@@ -92,7 +93,7 @@ class Keyspace:
 
     def _write(self, kind: Kind, sort: ChangeType, entity: JsonObject, before: JsonObject | None) -> JsonObject:
         now, metadata = self._cloud.now, entity["metadata"]
-        revision, compacted = self.revision + 1, self.compacted
+        revision, begun = self.revision + 1, self._store.setting(self._history, [0, 0])[1]
         written = {**entity, "metadata": {**metadata, "resourceVersion": str(revision)}}
         key = _key(kind, metadata.get("namespace", ""), metadata["name"])
         if sort == "DELETED":
@@ -101,9 +102,8 @@ class Keyspace:
             self._store.put(self._objects, key, written, now=now)
         change = {"type": sort, "group": kind.group, "plural": kind.plural, "object": written, "before": before}
         self._store.insert(self._history, _numbered(revision), change, now=now)
-        self._store.set_setting(self._history, [revision, compacted])
-        if revision - compacted >= 2 * _KEPT:
-            self.compact(revision - _KEPT)
+        self._store.delete(self._history, _numbered(revision - _KEPT))
+        self._store.set_setting(self._history, [revision, begun])
         return written
 
     def changes(self, since: int) -> Iterator[ObjectChange]:
@@ -113,12 +113,6 @@ class Keyspace:
             yield ObjectChange(
                 int(found.name), body["type"], body["group"], body["plural"], body["object"], body["before"]
             )  # fmt: skip
-
-    def compact(self, revision: int) -> None:
-        """Forget what changed up to a revision: who watches from before it has to list again."""
-        for at in range(self.compacted + 1, revision + 1):
-            self._store.delete(self._history, _numbered(at))
-        self._store.set_setting(self._history, [self.revision, revision])
 
     def clear(self) -> None:
         """Forget all of the cluster; the revisions of the next one of this name go on, so that none is met twice."""

@@ -30,12 +30,11 @@ _UNOWNED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """name: as the client says it. subresource: `status` where it writes there, else empty."""
+    """name: as the client says it."""
 
     name: str
     operation: Literal["Apply", "Update"]
     api_version: str
-    subresource: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,6 @@ class Owned:
             "time": self.time,
             "fieldsType": "FieldsV1",
             "fieldsV1": fields.to_wire(self.fields),
-            **({"subresource": manager.subresource} if manager.subresource else {}),
         }
 
 
@@ -61,7 +59,7 @@ def owners(entity: JsonObject) -> list[Owned]:
     """Who manages what of an object, as it says."""
     return [
         Owned(
-            Manager(each["manager"], each["operation"], each["apiVersion"], each.get("subresource", "")),
+            Manager(each["manager"], each["operation"], each["apiVersion"]),
             frozenset(fields.from_wire(each.get("fieldsV1", {}))),
             each.get("time", ""),
         )

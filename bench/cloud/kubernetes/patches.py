@@ -1,7 +1,7 @@
-"""The three patches that are no apply: JSON merge patch, JSON patch and strategic merge patch.
+"""The two patches that are no apply: JSON merge patch and strategic merge patch.
 
-Sources: RFC 7396, RFC 6902 (by the library jsonpatch), and the Kubernetes documentation of strategic merge patch, of
-whose directives `$patch: delete` is followed and the others say nothing here.
+Sources: RFC 7396, and the Kubernetes documentation of strategic merge patch, of whose directives `$patch: delete` is
+followed and the others say nothing here.
 """
 
 from __future__ import annotations
@@ -9,11 +9,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import jsonpatch
-from jsonpointer import JsonPointerException
-
 from bench.cloud.kubernetes.shapes import ANY, Shape
-from bench.cloud.kubernetes.status import StatusError, bad_request
+from bench.cloud.kubernetes.status import bad_request
 
 
 def merge(old: Any, patch: Any) -> Any:
@@ -47,13 +44,3 @@ def _keyed(shape: Shape, old: list[Any], new: list[Any]) -> list[Any]:
         else:
             items[each[key]] = strategic(shape.items, items.get(each[key]), each)
     return list(items.values())
-
-
-def json_patch(old: Any, steps: Any) -> Any:
-    """Raises 422 where a step does not fit, 400 for what is no patch."""
-    try:
-        return jsonpatch.apply_patch(old, steps)
-    except (jsonpatch.JsonPatchConflict, jsonpatch.JsonPatchTestFailed, JsonPointerException) as error:
-        raise StatusError(422, f"the server rejected our request due to an error in our request: {error}") from error
-    except (jsonpatch.JsonPatchException, TypeError) as error:
-        raise bad_request(f"the JSON patch is not valid: {error}") from error

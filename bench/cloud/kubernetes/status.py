@@ -37,9 +37,3 @@ class StatusError(ApiError):
 
 def bad_request(message: str) -> StatusError:
     return StatusError(400, message)
-
-
-def unknown_format(*served: str) -> StatusError:
-    """served: the media types that the request may have."""
-    accepted = f"accepted media types include: {', '.join(served)}"
-    return StatusError(415, f"the body of the request was in an unknown format - {accepted}")

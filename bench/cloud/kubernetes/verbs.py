@@ -7,7 +7,8 @@ paths to `api`, how an object ends to `lifecycle`, and watches, which answer mor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -15,12 +16,13 @@ import yaml
 
 from bench.cloud.clock import whole_seconds
 from bench.cloud.cloud import Cloud
-from bench.cloud.kubernetes import admission, kinds, ownership, patches, selectors
+from bench.cloud.kubernetes import admission, clusters, kinds, ownership, patches
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.kinds import Kind
 from bench.cloud.kubernetes.lifecycle import Lifecycle, established
 from bench.cloud.kubernetes.ownership import Manager
-from bench.cloud.kubernetes.status import StatusError, bad_request, unknown_format
+from bench.cloud.kubernetes.shapes import ANY
+from bench.cloud.kubernetes.status import StatusError, bad_request
 from infra.model.facts import read_yaml
 
 JsonObject = dict[str, Any]
@@ -28,14 +30,14 @@ JsonObject = dict[str, Any]
 APPLY: Final = "application/apply-patch+yaml"
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
-STEPS: Final = "application/json-patch+json"
+_EQUAL: Final = re.compile(r"\s*([^\s=!,()]+)\s*(==|=|!=)\s*([^\s,()]*)\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class KubernetesCall:
     """One request for objects of a kind.
 
-    subresource: `status`, or empty. query: what follows the path. agent: how the client calls itself.
+    subresource: `log`, or empty. query: what follows the path. agent: how the client calls itself.
     """
 
     cloud: Cloud
@@ -66,12 +68,10 @@ class KubernetesCall:
 
     def manager(self, operation: Literal["Apply", "Update"]) -> Manager:
         name = self.query.get("fieldManager") or self.agent.partition("/")[0] or "unknown"
-        return Manager(name[:128], operation, self.kind.api_version, self.subresource)
+        return Manager(name[:128], operation, self.kind.api_version)
 
     def body(self) -> Any:
-        """Raises 400 for what is neither JSON nor YAML, and 415 where the client says that it is neither."""
-        if "protobuf" in self.content_type or "cbor" in self.content_type:
-            raise unknown_format("application/json", "application/yaml")
+        """Raises 400 for what is neither JSON nor YAML."""
         try:
             if "yaml" in self.content_type:
                 return read_yaml(self.data)
@@ -121,16 +121,33 @@ def chosen(call: KubernetesCall) -> Iterator[JsonObject]:
     return (seen(call, each) for each in call.keyspace.each(call.kind, call.namespace) if fits(each))
 
 
-def fitting(query: Mapping[str, str]) -> selectors.Test:
-    by_label = selectors.labelled(query.get("labelSelector", ""))
-    by_field = selectors.fielded(query.get("fieldSelector", ""))
-    return lambda entity: by_label(entity) and by_field(entity)
+def fitting(query: Mapping[str, str]) -> Callable[[JsonObject], bool]:
+    """Whether an object has the labels and fields of the selectors, of which equality is served. Raises 400."""
+    labels, values = _requirements(query.get("labelSelector", "")), _requirements(query.get("fieldSelector", ""))
+
+    def fits(entity: JsonObject) -> bool:
+        had = entity["metadata"].get("labels") or {}
+        return all((had.get(key) == value) == equal for key, equal, value in labels) and all(
+            (str(admission.value_at(entity, path) or "") == value) == equal for path, equal, value in values
+        )
+
+    return fits
+
+
+def _requirements(selector: str) -> list[tuple[str, bool, str]]:
+    """What is to be had, whether it or anything else is, and its value."""
+    found = []
+    for part in filter(None, selector.split(",")):
+        match = _EQUAL.fullmatch(part)
+        if match is None:
+            raise bad_request(f"invalid selector: {part!r}; KEY=VALUE and KEY!=VALUE are served here")
+        found.append((match[1], match[2] != "!=", match[3]))
+    return found
 
 
 def create(call: KubernetesCall) -> JsonObject:
     """Raises 400, 403, 404, 409 and 422."""
-    entity = call.admitted(call.body())
-    return _made(call, entity, call.manager("Update"))
+    return _made(call, call.admitted(call.body()), call.manager("Update"))
 
 
 def _made(call: KubernetesCall, entity: JsonObject, manager: Manager) -> JsonObject:
@@ -154,11 +171,11 @@ def _made(call: KubernetesCall, entity: JsonObject, manager: Manager) -> JsonObj
 
 def update(call: KubernetesCall) -> JsonObject:
     """Raises 400, 404, 409 and 422."""
-    return _replaced(call, call.live(), call.admitted(call.body()))
+    return _replaced(call, call.live(), call.body())
 
 
 def _replaced(call: KubernetesCall, live: JsonObject, entity: JsonObject) -> JsonObject:
-    new = admission.changed(call.kind, live, entity, status=call.subresource == "status")
+    new = admission.changed(call.kind, live, call.admitted(entity))
     new = ownership.updated(call.kind.shape, live, new, call.manager("Update"), now=call.now)
     return _written(call, live, new)
 
@@ -166,7 +183,7 @@ def _replaced(call: KubernetesCall, live: JsonObject, entity: JsonObject) -> Jso
 def _written(call: KubernetesCall, live: JsonObject, new: JsonObject) -> JsonObject:
     """What changes nothing writes nothing; what takes the last finalizer away lets the object go."""
     kind = call.kind
-    if kind.kind == kinds.DEFINITIONS and not call.subresource:
+    if kind.kind == kinds.DEFINITIONS:
         new = {**established(new, call.now), "status": live["status"]}
     if {**new, "apiVersion": ""} == {**live, "apiVersion": ""}:
         return seen(call, live)
@@ -178,44 +195,28 @@ def patch(call: KubernetesCall) -> JsonObject:
     """Raises 400, 404, 409, 415 and 422."""
     if call.content_type == APPLY:
         return _applied(call)
-    live, body = call.live(), call.body()
-    old = seen(call, live)
-    if call.content_type == STEPS:
-        entity = patches.json_patch(old, body)
-    elif call.content_type == MERGE:
-        entity = patches.merge(old, body)
-    elif call.content_type == STRATEGIC and call.kind.schema is None:
-        entity = patches.strategic(call.kind.shape, old, body)
-    else:
-        raise unknown_format(STEPS, MERGE, *([] if call.kind.schema else [STRATEGIC]), APPLY)
-    return _replaced(call, live, call.admitted(entity))
+    shapes = {MERGE: ANY} | ({} if call.kind.schema else {STRATEGIC: call.kind.shape})
+    if call.content_type not in shapes:
+        raise StatusError(415, f"a patch is one of {', '.join((*shapes, APPLY))}")
+    live = call.live()
+    return _replaced(call, live, patches.strategic(shapes[call.content_type], seen(call, live), call.body()))
 
 
 def _applied(call: KubernetesCall) -> JsonObject:
     """Server-side apply, which makes what is not there."""
-    kind, status = call.kind, call.subresource == "status"
-    if not call.query.get("fieldManager"):
-        raise bad_request(
-            "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch"
-        )
-    config = call.admitted(call.body())
+    kind, config = call.kind, call.admitted(call.body())
     if kind.namespaced:
         config["metadata"]["namespace"] = call.namespace
-    # What an apply says in vain: status where it has a path of its own, and there all but status.
-    kept = ("apiVersion", "kind", "metadata", "status")
-    config = {
-        name: each for name, each in config.items() if (name in kept if status else not kind.status or name != "status")
-    }
+    if kind.status:
+        config.pop("status", None)
     live = call.keyspace.find(kind, call.namespace, call.name)
     if live is None:
-        if status:
-            raise missing(kind, call.name)
         return _made(call, config, call.manager("Apply"))
     if kind.kind == "Secret":
         config = admission.encoded(config)
     force = call.query.get("force") == "true"
     new = ownership.applied(kind.shape, live, config, call.manager("Apply"), force=force, now=call.now)
-    changed = admission.changed(kind, live, new, status=status)
+    changed = admission.changed(kind, live, new)
     changed["metadata"]["managedFields"] = new["metadata"].get("managedFields", [])
     return _written(call, live, changed)
 
@@ -234,10 +235,9 @@ def delete(call: KubernetesCall) -> JsonObject:
     return seen(call, left)
 
 
-def delete_all(call: KubernetesCall) -> JsonObject:
-    """Those that the selectors choose; the answer is the list of them."""
-    answer = listed(call)
-    for each in answer["items"]:
-        if call.keyspace.find(call.kind, each["metadata"].get("namespace", ""), each["metadata"]["name"]):
-            call.lifecycle.delete(call.kind, each)
-    return answer
+def log(call: KubernetesCall) -> bytes:
+    """The lines that people let a pod print. Raises 404."""
+    call.live()
+    lines = clusters.printed(call.cloud, call.keyspace.cluster, call.namespace, call.name).splitlines(keepends=True)
+    tail = call.number("tailLines")
+    return "".join(lines if tail is None else lines[max(len(lines) - tail, 0) :]).encode()

@@ -43,11 +43,9 @@ class Watch:
     def _expired(self) -> StatusError | None:
         """Why what has changed since can no longer be told; None where it can."""
         keyspace = self._call.keyspace
-        if self._at < keyspace.compacted:
-            return StatusError(410, f"too old resource version: {self._at} ({keyspace.compacted})")
-        if self._at > keyspace.revision:  # Of another cluster of this name, which has ended.
-            return StatusError(410, f"too large resource version: {self._at}, current: {keyspace.revision}")
-        return None
+        if keyspace.compacted <= self._at <= keyspace.revision:  # A later one is of a cluster of this name that ended.
+            return None
+        return StatusError(410, f"too old resource version: {self._at} ({keyspace.compacted})")
 
     def read(self) -> bytes:
         """What is to be told since the last time, one JSON object a line."""

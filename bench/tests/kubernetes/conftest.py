@@ -41,17 +41,15 @@ class LocalCluster:
     def scheduling(self) -> Any:
         return client.SchedulingV1Api(self.api)
 
-    def apply(
-        self, body: dict[str, Any], *, by: str = "me", force: bool = False, below: str = "", **more: str
-    ) -> dict[str, Any]:
-        """Server-side apply. below: a subresource, `/status`. more: further queries."""
+    def apply(self, body: dict[str, Any], *, by: str = "me", force: bool = False, **more: str) -> dict[str, Any]:
+        """Server-side apply. more: further queries."""
         named = {
             "ConfigMap": "api/v1/namespaces/default/configmaps",
             "Deployment": "apis/apps/v1/namespaces/default/deployments",
             "Queue": "apis/lab.example/v1/namespaces/default/queues",
         }  # fmt: skip
         query = {"fieldManager": by, **({"force": "true"} if force else {}), **more}
-        path = f"/{named[body['kind']]}/{body['metadata']['name']}{below}?{urlencode(query)}"
+        path = f"/{named[body['kind']]}/{body['metadata']['name']}?{urlencode(query)}"
         return self.ask("PATCH", path, body, content="application/apply-patch+yaml")
 
     def ask(self, verb: str, path: str, body: Any = None, *, content: str = "application/json") -> dict[str, Any]:

@@ -100,14 +100,6 @@ def test_update_takes_over_what_it_changes(cluster: LocalCluster) -> None:
     assert patched["metadata"]["managedFields"][0]["fieldsV1"] == {"f:data": {"f:y": {}}}
 
 
-def test_applied_status_is_a_manager_of_its_own(cluster: LocalCluster) -> None:
-    cluster.apply(deployment(name="main", image="one"))
-    told = {**{key: value for key, value in DEPLOYMENT.items() if key != "spec"}, "status": {"readyReplicas": 1}}
-    done = cluster.apply(told, by="controller", below="/status")
-    assert done["status"] == {"readyReplicas": 1}
-    assert [each.get("subresource") for each in done["metadata"]["managedFields"]] == [None, "status"]
-
-
 def test_dry_run_of_an_apply_answers_and_writes_nothing(cluster: LocalCluster) -> None:
     cluster.apply(config_map(x="1"))
     assert cluster.apply(config_map(x="2"), dryRun="All")["data"] == {"x": "2"}
@@ -152,9 +144,3 @@ def test_what_no_schema_takes_is_refused(cluster: LocalCluster) -> None:
             cluster.apply(body)
         assert refusal(raised)[0] == 500
         assert words in refusal(raised)[1]
-    broken = definition()
-    del broken["spec"]["versions"][0]["schema"]
-    broken["metadata"]["name"] = "other.lab.example"
-    with pytest.raises(ApiException) as raised:
-        cluster.ask("POST", DEFINITIONS, broken)
-    assert "schemas are required, metadata.name: must be" in refusal(raised)[1]

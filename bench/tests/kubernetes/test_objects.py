@@ -62,22 +62,23 @@ REFUSED: tuple[tuple[str, str, Any, str, int, str], ...] = (
         400,
         "spec.containers: not of type",
     ),
-    ("POST", PODS, pod("a"), "application/vnd.kubernetes.protobuf", 415, "application/json, application/yaml"),
-    ("POST", PODS, pod("a"), "application/cbor", 415, "application/json, application/yaml"),
     ("PUT", f"{PODS}/stands", pod("stands", resourceVersion="1"), "", 409, "Conflict"),
     ("PUT", f"{PODS}/stands", pod("another"), "", 400, "does not match the name on the URL"),
     ("DELETE", f"{PODS}/stands", {"preconditions": {"uid": "another"}}, "", 409, "Precondition failed"),
-    ("PATCH", f"{PODS}/stands", [{"op": "test", "path": "/x", "value": 1}], "application/json-patch+json", 422, ""),
     ("PATCH", f"{PODS}/stands", {}, "text/plain", 415, "application/merge-patch+json"),
     ("GET", f"{PODS}/absent", None, "", 404, "NotFound"),
     ("GET", "/apis/lab.example/v1/queues", None, "", 404, "NotFound"),
     ("GET", "/api/v1/pods?watch=true&timeoutSeconds=soon", None, "", 400, "must be a whole number"),
     ("POST", f"{PODS}/stands", pod("stands"), "", 405, "MethodNotAllowed"),
+    ("GET", f"{PODS}?labelSelector=a%20in%20(b)", None, "", 400, "KEY!=VALUE are served"),
+    ("GET", f"{PODS}?fieldSelector=a", None, "", 400, "invalid selector"),
+    ("PATCH", "/apis/scheduling.k8s.io/v1/priorityclasses/urgent", {"value": 20}, MERGE, 422, "not be changed in an"),
 )
 
 
 def test_what_cannot_be_is_refused(cluster: LocalCluster) -> None:
     cluster.core.create_namespaced_pod("default", pod("stands"))
+    cluster.scheduling.create_priority_class({"metadata": {"name": "urgent"}, "value": 10})
     for verb, path, body, content, code, words in REFUSED:
         with pytest.raises(ApiException) as raised:
             cluster.ask(verb, path, body, content=content or "application/json")
@@ -104,20 +105,14 @@ def test_lists_choose_by_labels_and_fields(cluster: LocalCluster) -> None:
     for how, names in (
         ({"label_selector": "role=rollout"}, ["b", "c"]),
         ({"label_selector": "role!=rollout"}, ["a"]),
-        ({"label_selector": "role in (train, other)"}, ["a"]),
-        ({"label_selector": "role,!team"}, ["a", "b", "c"]),
         ({"field_selector": "metadata.name=b"}, ["b"]),
         ({"field_selector": "status.phase!=Pending"}, []),
     ):
         found = cluster.core.list_namespaced_pod("default", **how).items
         assert [each.metadata.name for each in found] == names, how
-    for query in ("labelSelector=a,,%3D", "fieldSelector=a"):
-        with pytest.raises(ApiException) as raised:
-            cluster.ask("GET", f"{PODS}?{query}")
-        assert refusal(raised)[0] == 400
 
 
-def test_patches_merge_remove_and_step(cluster: LocalCluster) -> None:
+def test_patches_merge_and_remove(cluster: LocalCluster) -> None:
     apps = cluster.apps
     apps.create_namespaced_deployment("default", DEPLOYMENT)
     containers = [{"name": "main", "image": "two"}, {"name": "side", "image": "s"}]
@@ -135,26 +130,14 @@ def test_patches_merge_remove_and_step(cluster: LocalCluster) -> None:
     path = "/api/v1/namespaces/default/configmaps/a"
     cluster.core.create_namespaced_config_map("default", {"metadata": {"name": "a"}, "data": {"x": "1", "y": "2"}})
     assert cluster.ask("PATCH", path, {"data": {"x": None}}, content=MERGE)["data"] == {"y": "2"}
-    steps = [{"op": "add", "path": "/data/z", "value": "3"}, {"op": "remove", "path": "/data/y"}]
-    assert cluster.ask("PATCH", path, steps, content="application/json-patch+json")["data"] == {"z": "3"}
-    cluster.scheduling.create_priority_class({"metadata": {"name": "urgent"}, "value": 10})
-    with pytest.raises(ApiException) as raised:
-        cluster.scheduling.patch_priority_class("urgent", {"value": 20})
-    assert refusal(raised)[0] == 422
-    assert "may not be changed in an update" in refusal(raised)[1]
 
 
-def test_status_is_written_by_its_own_path_or_by_people(cluster: LocalCluster) -> None:
+def test_status_is_what_people_say(cluster: LocalCluster) -> None:
     apps = cluster.apps
     apps.create_namespaced_deployment("default", {**DEPLOYMENT, "status": {"replicas": 9}})
-    ignored = apps.patch_namespaced_deployment("curriculum", "default", {"status": {"replicas": 9}})
-    assert ignored.status.replicas is None
-    apps.patch_namespaced_deployment_status(
-        "curriculum", "default", {"status": {"replicas": 2}, "spec": {"replicas": 7}}
-    )
     cluster.control.tell_status("deploy", "curriculum", status={"readyReplicas": 2}, conditions={"Available": "True"})
-    seen = apps.read_namespaced_deployment("curriculum", "default")
-    assert (seen.status.replicas, seen.spec.replicas, seen.metadata.generation) == (2, 2, 1)
+    seen = apps.patch_namespaced_deployment("curriculum", "default", {"status": {"replicas": 9}})
+    assert (seen.status.replicas, seen.metadata.generation) == (None, 1)
     assert (seen.status.ready_replicas, seen.status.conditions[0].type) == (2, "Available")
     for kind, name, words in (("deploy", "absent", "not found"), ("thing", "a", "kind thing")):
         with pytest.raises(ControlError, match=words):

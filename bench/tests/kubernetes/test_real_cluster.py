@@ -130,7 +130,6 @@ CASES: dict[str, list[tuple[str, str, Any, str]]] = {
         ("POST", MAP.rpartition("/")[0], config_map(x="1"), "application/json"),
         ("PUT", MAP, {**config_map(x="2"), "metadata": {"name": "a", "resourceVersion": "1"}}, "application/json"),
         ("DELETE", MAP, {"preconditions": {"uid": "another"}}, "application/json"),
-        ("PATCH", MAP, [{"op": "test", "path": "/data/x", "value": "9"}], "application/json-patch+json"),
         ("GET", "/api/v1/namespaces/nowhere/pods/a", None, "application/json"),
         ("POST", "/api/v1/namespaces/nowhere/configmaps", config_map(), "application/json"),
     ],
