@@ -42,7 +42,7 @@ def keep_served(control: GitHubControl, repositories: Collection[str], groups: C
     What is there stays as it is. At GitHub a person makes the groups, before the stack names them.
     """
     for repository in repositories:
-        control.keep_repository(repository)
+        control.add_repository(repository)
     if groups:
         for owner in sorted({repository.partition("/")[0] for repository in repositories}):
             control.add_organization(owner, groups=sorted(groups))

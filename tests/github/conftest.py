@@ -19,5 +19,5 @@ def lab() -> Iterator[Lab]:
         permissions = {"pull-requests": "write", "issues": "write"}
         control.add_token(TOKEN, WORKFLOW_LOGIN, app=True, permissions=permissions)
         control.add_repository(REPO)
-        control.add_repository(FORK, fork=True)
+        control.add_repository(FORK)
         yield Lab(control, control.open_pull(REPO, branch="edit", sha=SHA))

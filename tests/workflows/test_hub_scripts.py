@@ -124,7 +124,7 @@ def asked(hub: Hub, pull: int, sender: str, sha: str = SHA) -> Any:
 
 @pytest.mark.parametrize("permission", ["write", "admin"])
 def test_who_may_write_starts_tests_of_the_very_commit_of_a_fork(hub: Hub, permission: str) -> None:
-    hub.control.add_repository("eve/engine", fork=True)
+    hub.control.add_repository("eve/engine")
     pull = hub.control.open_pull(REPO, branch="edit", sha=SHA, head_repository="eve/engine", labels=["run-tpu-tests"])
     hub.control.add_collaborator(REPO, "ann", permission)
     assert asked(hub, pull, "ann").returncode == 0

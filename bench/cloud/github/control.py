@@ -26,22 +26,16 @@ class GitHubControl(Control):
         held = {"permissions": dict(permissions)} if permissions is not None else {}
         self._ask("POST", "github/tokens", {"token": token, "login": login, "app": app, **held})
 
-    def add_repository(
-        self, repository: str, *, fork: bool = False, private: bool = False, default_branch: str = "main"
-    ) -> None:
-        said = {"fork": fork, "private": private, "default_branch": default_branch}
-        self._ask("POST", "github/repositories", {"repository": repository, **said})
-
-    def keep_repository(self, repository: str) -> None:
-        """As `add_repository`, and one that is there stays as it is."""
-        self._ask("POST", "github/repositories", {"repository": repository, "keep": True})
+    def add_repository(self, repository: str) -> None:
+        """One that is there stays as it is."""
+        self._ask("POST", "github/repositories", {"repository": repository})
 
     def open_pull(
         self, repository: str, *, branch: str, sha: str, head_repository: str | None = None, **more: Any
     ) -> int:
         """Open a pull request from a branch, of a fork where one is named; the answer is its number.
 
-        more: title, author, labels, base, base_sha.
+        more: labels, base (a branch).
         """
         body = {"repository": repository, "branch": branch, "sha": sha, "head_repository": head_repository, **more}
         return self._ask("POST", "github/pulls", body)["number"]
@@ -59,17 +53,12 @@ class GitHubControl(Control):
         """An organisation with runner groups beside its own `Default`; the answer is their ids by name."""
         return self._ask("POST", "github/organizations", {"login": login, "groups": list(groups)})["groups"]
 
-    def add_app(
-        self, slug: str, *, account: str, permissions: Mapping[str, str], repositories: Sequence[str] | None = None
-    ) -> JsonObject:
+    def add_app(self, slug: str, *, account: str, permissions: Mapping[str, str]) -> JsonObject:
         """An app installed on an account: id, installation and key (private, PEM), which GitHub tells once.
 
         A second call gives the same app another key, and the first goes on until `forget_app_keys`.
-        repositories: names within the account that it is installed for; all where left out.
         """
-        body = {"slug": slug, "account": account, "permissions": dict(permissions)}
-        more = {} if repositories is None else {"repositories": list(repositories)}
-        return self._ask("POST", "github/apps", {**body, **more})
+        return self._ask("POST", "github/apps", {"slug": slug, "account": account, "permissions": dict(permissions)})
 
     def forget_app_keys(self, app: int) -> None:
         """An app's newest key alone is good."""
@@ -93,12 +82,9 @@ class GitHubControl(Control):
         """Go offline, as when the VM is taken away."""
         return self._ask("POST", "github/work/disconnect", {"jit": jit})
 
-    def take_job(self, jit: str) -> JsonObject | None:
-        """The oldest job that waits for this runner's labels, which it has then begun."""
-        return self.take_work(jit)["job"]
-
     def take_work(self, jit: str) -> JsonObject:
-        """As `take_job`: the job or None, and in how many seconds it is to end, where who queued it said so."""
+        """job: the oldest that waits for this runner's labels, begun now, or None. seconds: to its end, where that
+        was said."""
         return self._ask("POST", "github/work/take", {"jit": jit})
 
     def end_job(self, jit: str, conclusion: str = "success") -> JsonObject:

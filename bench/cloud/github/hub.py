@@ -82,9 +82,7 @@ class Hub:
         headers = {
             "x-ratelimit-limit": str(REQUESTS_AN_HOUR),
             "x-ratelimit-remaining": str(REQUESTS_AN_HOUR - rate["used"]),
-            "x-ratelimit-used": str(rate["used"]),
             "x-ratelimit-reset": str(ceil(rate["reset"])),
-            "x-ratelimit-resource": "core",
         }
         said = "API rate limit exceeded for user ID 1."
         return (GitHubError(403, said, headers=headers) if spent else None), headers
@@ -94,11 +92,7 @@ class Hub:
         if isinstance(body, list):
             # GitHub takes labels as a bare array too, and its clients send them so.
             body = {"labels": body}
-        if not isinstance(body, dict | None):
-            raise GitHubError(400, "Body should be a JSON object")
-        repo = f"{ids['owner']}/{ids['name']}" if "owner" in ids else ""
-        if repo:
-            repo = records.repository(self._cloud, repo)["full_name"]
+        repo = records.repository(self._cloud, _where(ids))["full_name"] if "owner" in ids else ""
         if not user.reaches(repo or ids.get("org", "")):
             raise missing()
         return Ask(
@@ -113,12 +107,9 @@ class Hub:
 
 
 def _refused(refusal: ApiError) -> Reply:
-    """In GitHub's shape; what the wire refused of a body it calls by another name."""
-    if isinstance(refusal, GitHubError):
-        return Reply(refusal.code, _text(refusal.to_json()), {**_JSON, **refusal.headers})
-    if refusal.code == 501:
-        return Reply(501, _text({"message": refusal.message}), _JSON)
-    return Reply(400, _text({"message": "Problems parsing JSON", "detail": refusal.message}), _JSON)
+    """In GitHub's shape, what the wire refused too."""
+    told = refusal if isinstance(refusal, GitHubError) else GitHubError(refusal.code, refusal.message)
+    return Reply(told.code, _text(told.to_json()), {**_JSON, **told.headers})
 
 
 def _struck(rule: FaultRule, rate: Mapping[str, str]) -> GitHubError:
@@ -148,13 +139,12 @@ def _page(ask: Ask, request: HttpRequest, listing: Paged) -> Reply:
     """The page that `page` and `per_page` name; one past the end is empty, as on GitHub."""
     size = min(max(_whole(ask.query.get("per_page"), _PAGE), 1), _LONGEST_PAGE)
     page = max(_whole(ask.query.get("page"), 1), 1)
-    last = max(ceil(len(listing.items) / size), 1)
+    total = len(listing.items)
     shown = list(listing.items[(page - 1) * size : page * size])
-    targets = {"next": page + 1, "last": last} if page < last else {}
-    url = f"{request.root}{request.path}"
-    links = [f'<{url}?{urlencode({**ask.query, "page": at})}>; rel="{rel}"' for rel, at in targets.items()]
-    body = shown if listing.key is None else {"total_count": len(listing.items), listing.key: shown}
-    return Reply(200, _text(body), {**_JSON, **({"link": ", ".join(links)} if links else {})})
+    following = f"{request.root}{request.path}?{urlencode({**ask.query, 'page': page + 1})}"
+    more = {"link": f'<{following}>; rel="next"'} if page * size < total else {}
+    body = shown if listing.key is None else {"total_count": total, listing.key: shown}
+    return Reply(200, _text(body), {**_JSON, **more})
 
 
 def _whole(text: str | None, default: int) -> int:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.cloud.clock import whole_seconds
 from bench.cloud.cloud import Cloud
 from bench.cloud.errors import JsonObject
-from bench.cloud.github.routes import missing
+from bench.cloud.github.routes import Ask, missing
 from bench.cloud.store import Resource
 
 REPOSITORY, ISSUE, COMMENT, LABEL = "github.repository", "github.issue", "github.comment", "github.label"
@@ -47,6 +46,14 @@ def repository(cloud: Cloud, repo: str) -> JsonObject:
 def issue(cloud: Cloud, repo: str, number: int) -> Resource:
     """An issue or a pull request. Raises 404."""
     found = cloud.store.find(ISSUE, key(repo, number))
+    if found is None:
+        raise missing()
+    return found
+
+
+def named(ask: Ask, kind: str) -> Resource:
+    """What the path's `id` names in its repository. Raises 404."""
+    found = ask.cloud.store.find(kind, key(ask.repo, ask.number("id")))
     if found is None:
         raise missing()
     return found
@@ -103,91 +110,53 @@ def ensure_label(cloud: Cloud, repo: str, name: str) -> JsonObject:
 
 
 def user_json(login: str) -> JsonObject:
-    kind = "Bot" if login.endswith("[bot]") else "User"
-    return {"login": login, "id": sum(login.encode()) + 1000, "type": kind, "site_admin": False}
-
-
-def label_json(base: str, repo: str, label: JsonObject) -> JsonObject:
-    return {**label, "url": f"{base}/repos/{repo}/labels/{label['name']}", "default": False}
+    return {"login": login, "type": "Bot" if login.endswith("[bot]") else "User"}
 
 
 def comment_json(base: str, repo: str, comment: Resource) -> JsonObject:
+    body = comment.body
     return {
-        "id": comment.body["id"],
-        "url": f"{base}/repos/{repo}/issues/comments/{comment.body['id']}",
-        "issue_url": f"{base}/repos/{repo}/issues/{comment.body['issue']}",
-        "body": comment.body["body"],
-        "user": user_json(comment.body["author"]),
-        "created_at": whole_seconds(comment.created),
-        "updated_at": whole_seconds(comment.updated),
+        "id": body["id"],
+        "url": f"{base}/repos/{repo}/issues/comments/{body['id']}",
+        "body": body["body"],
+        "user": user_json(body["author"]),
     }
 
 
 def issue_json(cloud: Cloud, base: str, repo: str, found: Resource) -> JsonObject:
+    """A pull request is shown as an issue too."""
     body = found.body
     shown = {
-        **_common(base, repo, found),
+        **{name: body[name] for name in ("id", "number", "title", "body", "state")},
+        "user": user_json(body["author"]),
         "url": f"{base}/repos/{repo}/issues/{body['number']}",
-        "labels": [label_json(base, repo, ensure_label(cloud, repo, name)) for name in body["labels"]],
+        "labels": labels_json(cloud, repo, found),
         "comments": len(comments(cloud, repo, body["number"])),
-        "closed_at": None if body["state"] == "open" else whole_seconds(found.updated),
     }
     if body["pull"]:
         shown["pull_request"] = {"url": f"{base}/repos/{repo}/pulls/{body['number']}"}
     return shown
 
 
+def labels_json(cloud: Cloud, repo: str, found: Resource) -> list[JsonObject]:
+    return [ensure_label(cloud, repo, name) for name in found.body["labels"]]
+
+
 def pull_json(cloud: Cloud, base: str, repo: str, found: Resource) -> JsonObject:
-    body, pull = found.body, found.body["pull"]
-    return {
-        **_common(base, repo, found),
-        "url": f"{base}/repos/{repo}/pulls/{body['number']}",
-        "issue_url": f"{base}/repos/{repo}/issues/{body['number']}",
-        "labels": [label_json(base, repo, ensure_label(cloud, repo, name)) for name in body["labels"]],
-        "head": _end_json(cloud, base, pull["head"]),
-        "base": _end_json(cloud, base, pull["base"]),
-        "merged": pull["merged"],
-        "draft": False,
-    }
+    """Each end with its commit; a fork that was deleted shows as no repository."""
+    shown = issue_json(cloud, base, repo, found)
+    shown |= {"issue_url": shown["url"], "url": shown["pull_request"]["url"]}
+    for name in ("head", "base"):
+        end = found.body["pull"][name]
+        known = cloud.store.find(REPOSITORY, key(end["repository"]))
+        shown[name] = {
+            "ref": end["branch"],
+            "sha": end["sha"],
+            "repo": repository_json(base, known.body) if known else None,
+        }
+    return shown
 
 
 def repository_json(base: str, content: JsonObject) -> JsonObject:
-    owner, _, name = content["full_name"].partition("/")
-    return {
-        "id": content["id"],
-        "name": name,
-        "full_name": content["full_name"],
-        "owner": user_json(owner),
-        "private": content["private"],
-        "fork": content["fork"],
-        "default_branch": content["default_branch"],
-        "url": f"{base}/repos/{content['full_name']}",
-    }
-
-
-def _common(base: str, repo: str, found: Resource) -> JsonObject:
-    body = found.body
-    return {
-        "id": body["id"],
-        "number": body["number"],
-        "title": body["title"],
-        "body": body["body"],
-        "state": body["state"],
-        "user": user_json(body["author"]),
-        "created_at": whole_seconds(found.created),
-        "updated_at": whole_seconds(found.updated),
-        "html_url": f"{base.removesuffix('/api/v3')}/{repo}/issues/{body['number']}",
-    }
-
-
-def _end_json(cloud: Cloud, base: str, end: JsonObject) -> JsonObject:
-    """One end of a pull request; a fork that was deleted shows as no repository."""
-    owner = end["repository"].partition("/")[0]
-    known = cloud.store.find(REPOSITORY, key(end["repository"]))
-    return {
-        "label": f"{owner}:{end['branch']}",
-        "ref": end["branch"],
-        "sha": end["sha"],
-        "user": user_json(owner),
-        "repo": repository_json(base, known.body) if known else None,
-    }
+    name = content["full_name"].partition("/")[2]
+    return {**content, "name": name, "url": f"{base}/repos/{content['full_name']}"}

@@ -13,8 +13,6 @@ from urllib.parse import unquote
 from bench.cloud.cloud import Cloud
 from bench.cloud.errors import ApiError, JsonObject
 
-DOCUMENTATION = "https://docs.github.com/rest"
-
 
 class GitHubError(ApiError):
     """A refusal in GitHub's shape. errors: the list of a 422. headers: such as Retry-After."""
@@ -32,18 +30,16 @@ class GitHubError(ApiError):
         self.headers = headers or {}
 
     def to_json(self) -> JsonObject:
-        body: JsonObject = {"message": self.message, "documentation_url": DOCUMENTATION, "status": str(self.code)}
-        return body | ({"errors": list(self.errors)} if self.errors else {})
+        return {"message": self.message, **({"errors": list(self.errors)} if self.errors else {})}
 
 
 def missing() -> GitHubError:
     return GitHubError(404, "Not Found")
 
 
-def unprocessable(resource: str, where: str, code: str, **more: str) -> GitHubError:
-    """422 as GitHub says it; code: `missing_field`, `invalid`, `already_exists`, `custom`."""
-    error = {"resource": resource, "field": where, "code": code, **more}
-    return GitHubError(422, "Validation Failed", errors=[error])
+def unprocessable(where: str, code: str, **more: str) -> GitHubError:
+    """422 as GitHub says it; code: `already_exists`, `custom`."""
+    return GitHubError(422, "Validation Failed", errors=[{"field": where, "code": code, **more}])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,15 +87,6 @@ class Ask:
         if not self.ids[name].isdigit():
             raise missing()
         return int(self.ids[name])
-
-    def text(self, resource: str, name: str, default: str | None = None) -> str:
-        """A text of the body. Raises 422 where it is missing without a default, or is no text."""
-        value = self.body.get(name, default)
-        if value is None:
-            raise unprocessable(resource, name, "missing_field")
-        if not isinstance(value, str):
-            raise unprocessable(resource, name, "invalid")
-        return value
 
     def demand(self, *names: str, level: str = "write") -> None:
         """Raises 403 unless the token has one of these permissions. level: `read` takes one to write with as well."""

@@ -26,15 +26,12 @@ from bench.cloud.github.routes import (
     Paged,
     missing,
     serves,
-    unprocessable,
 )
 from bench.cloud.store import Resource
 
 JIT_LIFE = 3600.0
 """Seconds within which a just-in-time configuration must be used."""
 DEFAULT_GROUP = 1
-LONGEST_NAME = 64
-"""https://github.com/myoung34/docker-github-actions-runner/pull/465 (2025-07)."""
 _REPO, _ORG = "/repos/{owner}/{name}/actions", "/orgs/{org}/actions"
 _SHOWN = ("id", "name", "os", "status", "busy", "labels", "runner_group_id")
 _OF_REPO, _OF_ORG = "administration", "organization_self_hosted_runners"
@@ -131,7 +128,10 @@ def _runner(ask: Ask, where: str) -> Resource:
 
 
 def _registered(ask: Ask, where: str) -> Made:
-    name, group, labels = _wanted(ask, where)
+    name, group = ask.body["name"], ask.body["runner_group_id"]
+    groups = (found.body["id"] for found in records.each(ask.cloud, records.GROUP, where))
+    if group not in (groups if where.startswith("@") else {DEFAULT_GROUP}):
+        raise missing()
     if any(found.body["name"] == name for found in records.each(ask.cloud, records.RUNNER, where)):
         raise GitHubError(409, f"Already exists - A runner with the name {name} already exists.")
     number, secret = records.next_id(ask.cloud), secrets.token_urlsafe(30)
@@ -141,7 +141,7 @@ def _registered(ask: Ask, where: str) -> Made:
         "os": "unknown",
         "status": "offline",
         "busy": False,
-        "labels": labels_json(labels),
+        "labels": labels_json(ask.body["labels"]),
         "runner_group_id": group,
         "secret": token_digest(secret),
         "connect_by": ask.cloud.now + JIT_LIFE,
@@ -149,22 +149,6 @@ def _registered(ask: Ask, where: str) -> Made:
     }
     ask.cloud.store.insert(records.RUNNER, records.key(where, number), content, now=ask.cloud.now)
     return Made({"runner": shown(content), "encoded_jit_config": _encoded(ask, where, content, secret)})
-
-
-def _wanted(ask: Ask, where: str) -> tuple[str, int, list[str]]:
-    """Raises 422 for what lacks something, and 404 for a group that is not there."""
-    for key in ("name", "runner_group_id", "labels"):
-        if not ask.body.get(key):
-            raise GitHubError(422, f"Invalid request.\n\nInvalid input: object is missing required key: {key}.")
-    name, group, labels = ask.text("Runner", "name"), ask.body["runner_group_id"], ask.body["labels"]
-    if len(name) > LONGEST_NAME:
-        raise unprocessable("Runner", "name", "invalid")
-    groups = {DEFAULT_GROUP}
-    if where.startswith("@"):
-        groups = {found.body["id"] for found in records.each(ask.cloud, records.GROUP, where)}
-    if group not in groups:
-        raise missing()
-    return name, group, labels
 
 
 def _encoded(ask: Ask, where: str, runner: JsonObject, secret: str) -> str:

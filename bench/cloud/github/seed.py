@@ -10,7 +10,7 @@ from bench.cloud.cloud import Cloud, Order, obeys
 from bench.cloud.errors import JsonObject
 from bench.cloud.github import records, runners
 from bench.cloud.github.apps import token_digest
-from bench.cloud.github.hub import HOUR, REQUESTS_AN_HOUR
+from bench.cloud.github.hub import REQUESTS_AN_HOUR
 from bench.cloud.github.routes import GitHubError
 
 
@@ -25,46 +25,24 @@ def add_token(order: Order) -> JsonObject:
 @obeys("POST github/repositories")
 def add_repository(order: Order) -> JsonObject:
     cloud, body = order.cloud, order.body
-    known = cloud.store.find(records.REPOSITORY, records.key(body["repository"]))
-    if known and body.get("keep"):
+    name = records.key(body["repository"])
+    if known := cloud.store.find(records.REPOSITORY, name):
         return known.body
-    content = {
-        "id": known.body["id"] if known else records.next_id(cloud),
-        "full_name": body["repository"],
-        "private": body.get("private", False),
-        "fork": body.get("fork", False),
-        "default_branch": body.get("default_branch", "main"),
-    }
-    cloud.store.put(records.REPOSITORY, records.key(body["repository"]), content, now=cloud.now)
-    return content
+    content = {"id": records.next_id(cloud), "full_name": body["repository"], "default_branch": "main"}
+    return cloud.store.insert(records.REPOSITORY, name, content, now=cloud.now).body
 
 
 @obeys("POST github/pulls")
 def open_pull(order: Order) -> JsonObject:
     cloud, body = order.cloud, order.body
-    repo = records.repository(cloud, body["repository"])
+    repo = records.repository(cloud, body["repository"])["full_name"]
+    source = body.get("head_repository") or repo
     pull = {
-        "head": {
-            "repository": body.get("head_repository") or repo["full_name"],
-            "branch": body["branch"],
-            "sha": body["sha"],
-        },
-        "base": {
-            "repository": repo["full_name"],
-            "branch": body.get("base", repo["default_branch"]),
-            "sha": body.get("base_sha", "0" * 40),
-        },
-        "merged": False,
+        "head": {"repository": source, "branch": body["branch"], "sha": body["sha"]},
+        "base": {"repository": repo, "branch": body.get("base", "main"), "sha": "0" * 40},
     }
-    made = records.add_issue(
-        cloud,
-        repo["full_name"],
-        title=body.get("title", "A pull request"),
-        body="",
-        author=body.get("author", pull["head"]["repository"].partition("/")[0]),
-        labels=body.get("labels", []),
-        pull=pull,
-    )
+    author, labels = source.partition("/")[0], body.get("labels", [])
+    made = records.add_issue(cloud, repo, title="A pull request", body="", author=author, labels=labels, pull=pull)
     return {"number": made.body["number"]}
 
 
@@ -80,8 +58,7 @@ def push(order: Order) -> JsonObject:
 @obeys("POST github/comments")
 def add_comments(order: Order) -> JsonObject:
     cloud, body = order.cloud, order.body
-    repo = records.repository(cloud, body["repository"])["full_name"]
-    number = records.issue(cloud, repo, body["number"]).body["number"]
+    repo, number = body["repository"], body["number"]
     made = [records.add_comment(cloud, repo, number, body=text, author=body["author"]) for text in body["bodies"]]
     return {"ids": [comment.body["id"] for comment in made]}
 
@@ -97,7 +74,7 @@ def add_organization(order: Order) -> JsonObject:
     for name in ["Default", *body.get("groups", [])]:
         if name not in known:
             number = records.next_id(cloud) if known else runners.DEFAULT_GROUP
-            known[name] = {"id": number, "name": name, "visibility": "all", "default": not known}
+            known[name] = {"id": number, "name": name}
             cloud.store.put(records.GROUP, records.key(where, number), known[name], now=cloud.now)
     return {"login": login, "groups": {name: group["id"] for name, group in known.items()}}
 
@@ -110,11 +87,9 @@ def add_app(order: Order) -> JsonObject:
     same = [found for found in cloud.store.each(records.APP) if found.body["slug"] == body["slug"]]
     content = same[0].body if same else {"id": records.next_id(cloud), "slug": body["slug"], "keys": []}
     content.setdefault("installation", records.next_id(cloud))
-    repositories = body.get("repositories")
     content |= {
         "account": body["account"],
         "permissions": body["permissions"],
-        "repositories": repositories and [name.lower() for name in repositories],
         "keys": [*content["keys"], tokens.public_pem(private)],
     }
     cloud.store.put(records.APP, str(content["id"]), content, now=cloud.now)
@@ -166,9 +141,7 @@ def _where(cloud: Cloud, place: str) -> str:
 @obeys("POST github/rates")
 def leave_requests(order: Order) -> JsonObject:
     cloud, body = order.cloud, order.body
-    now = cloud.now
-    used = REQUESTS_AN_HOUR - int(body["remaining"])
-    content = {"used": used, "reset": now + float(body.get("reset_in", HOUR))}
+    content = {"used": REQUESTS_AN_HOUR - body["remaining"], "reset": cloud.now + body["reset_in"]}
     account = f"installation/{body['installation']}" if "installation" in body else token_digest(body["token"])
     cloud.store.put(records.RATE, account, content, now=cloud.now)
     return content
@@ -177,14 +150,12 @@ def leave_requests(order: Order) -> JsonObject:
 @obeys("POST github/collaborators")
 def add_collaborator(order: Order) -> JsonObject:
     cloud, body = order.cloud, order.body
-    repo = records.repository(cloud, body["repository"])["full_name"]
-    content = {"login": body["login"], "permission": body["permission"]}
-    cloud.store.put(records.COLLABORATOR, records.key(repo, body["login"]), content, now=cloud.now)
+    content = {"permission": body["permission"]}
+    cloud.store.put(records.COLLABORATOR, records.key(body["repository"], body["login"]), content, now=cloud.now)
     return content
 
 
 @obeys("POST github/dispatches")
 def list_dispatches(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    repo = records.repository(cloud, body["repository"])["full_name"]
-    return {"dispatches": [found.body for found in records.each(cloud, records.DISPATCH, repo)]}
+    found = records.each(order.cloud, records.DISPATCH, order.body["repository"])
+    return {"dispatches": [each.body for each in found]}

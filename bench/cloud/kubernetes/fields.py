@@ -1,14 +1,14 @@
-"""Sets of fields, by which managers own parts of an object, and their form on the wire (`fieldsV1`).
+"""Objects as flat fields, by which managers own parts of them, and sets of fields on the wire (`fieldsV1`).
 
-Owns paths, which fields a value has, and reading, removing and comparing what stands at a path. The rules are those of
-sigs.k8s.io/structured-merge-diff, read 2026-11. A path is a tuple of elements: `("f", name)` of an object or map,
-`("k", ((key, value), ...))` of a list whose items have keys, `("v", value)` of a list that is a set.
+Owns paths, taking a value apart and building it again. The rules are those of sigs.k8s.io/structured-merge-diff, read
+2026-11. A path is a tuple of elements: `("f", name)` of an object or map, `("k", ((key, value), ...))` of a list whose
+items have keys, `("v", value)` of a list that is a set.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from bench.cloud.kubernetes.shapes import ANY, Shape
@@ -17,78 +17,69 @@ Element: TypeAlias = tuple[str, Any]
 FieldPath: TypeAlias = tuple[Element, ...]
 FieldSet: TypeAlias = frozenset[FieldPath]
 
-ABSENT: Final = object()
+PART: Final = object()
+"""The value of an item or of a map's entry that has fields below it."""
 
 
-def fields_of(shape: Shape, value: Any, at: FieldPath = ()) -> Iterator[FieldPath]:
+class _Node(dict[Element, Any]):
+    """Parts of an object or a list, in their order."""
+
+
+def flat(shape: Shape, value: Any) -> dict[FieldPath, Any]:
     """Every path that a value says something at: leaves, entries of maps, and items of lists that are merged."""
-    members = list(members_of(shape, value))
-    if not members:
-        if at:
-            yield at
-        return
+    return dict(_flat(shape, value, ()))
+
+
+def _flat(shape: Shape, value: Any, at: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
+    members = list(_members(shape, value))
     for element, inner, each in members:
         here = (*at, element)
         if element[0] != "f" or shape.sort == "map":
-            yield here
-        yield from fields_of(inner, each, here)
+            yield here, PART
+        yield from _flat(inner, each, here)
+    if at and not members:
+        yield at, value
 
 
-def members_of(shape: Shape, value: Any) -> Iterator[tuple[Element, Shape, Any]]:
+def _members(shape: Shape, value: Any) -> Iterator[tuple[Element, Shape, Any]]:
     """The parts of a value that have owners of their own; none of what is owned as a whole."""
     if shape.whole:
         return
-    if isinstance(value, dict) and (shape.sort in ("object", "map") or shape is ANY or shape.sort == "any"):
+    if isinstance(value, dict) and shape.sort in ("object", "map", "any"):
         for name, each in value.items():
             yield ("f", name), shape.field(name) or ANY, each
-    elif isinstance(value, list) and shape.sort == "list" and shape.distinct:
+    elif isinstance(value, list) and (shape.distinct or shape.keys):
         for each in value:
-            yield ("v", each), shape.items, each
-    elif isinstance(value, list) and shape.sort == "list" and shape.keys:
-        for each in value:
-            yield ("k", shape.key_of(each)), shape.items, each
+            yield ("v", each) if shape.distinct else ("k", shape.key_of(each)), shape.items, each
 
 
-def compared(shape: Shape, old: Any, new: Any, at: FieldPath = ()) -> tuple[set[FieldPath], set[FieldPath]]:
-    """The paths that `new` has differently from `old` or that it adds, and those that it no longer has."""
-    before = {element: (inner, each) for element, inner, each in members_of(shape, old)}
-    after = {element: (inner, each) for element, inner, each in members_of(shape, new)}
-    if not before and not after:
-        return ({at} if at and old != new else set()), set()
-    changed: set[FieldPath] = set()
-    removed: set[FieldPath] = set()
-    for element in before.keys() | after.keys():
-        here = (*at, element)
-        itself = {here} if element[0] != "f" or shape.sort == "map" else set()
-        if element not in after:
-            removed |= itself | {*fields_of(*before[element], here)}
-        elif element not in before:
-            changed |= itself | {*fields_of(*after[element], here)}
+def built(said: Mapping[FieldPath, Any]) -> Any:
+    """The value that has these fields; what is said later stands where two do not go together."""
+    root = _Node()
+    for path, value in said.items():
+        node = root
+        for element in path[:-1]:
+            node = _node(node, element)
+        if value is PART or (value in ({}, []) and isinstance(node.get(path[-1]), _Node)):
+            _node(node, path[-1])
         else:
-            more, less = compared(after[element][0], before[element][1], after[element][1], here)
-            changed, removed = changed | more, removed | less
-    return changed, removed
+            node[path[-1]] = value
+    return _plain(root)
 
 
-def without(shape: Shape, value: Any, path: FieldPath) -> Any:
-    """The value with nothing at a path; a part that this leaves empty stays."""
-    if not path:
-        return ABSENT
-    element, rest = path[0], path[1:]
-    if isinstance(value, dict) and element[0] == "f":
-        if element[1] not in value:
-            return value
-        left = without(shape.field(element[1]) or ANY, value[element[1]], rest)
-        return {name: left if name == element[1] else each for name, each in value.items()
-                if name != element[1] or left is not ABSENT}  # fmt: skip
-    if isinstance(value, list) and element[0] in ("k", "v"):
-        left_items = []
-        for each in value:
-            same = shape.key_of(each) == element[1] if element[0] == "k" else each == element[1]
-            left = without(shape.items, each, rest) if same else each
-            left_items += [] if left is ABSENT else [left]
-        return left_items
-    return value
+def _node(above: _Node, element: Element) -> _Node:
+    found = above.get(element)
+    if not isinstance(found, _Node):
+        found = above[element] = _Node()
+    return found
+
+
+def _plain(found: Any) -> Any:
+    if not isinstance(found, _Node):
+        return found
+    if any(sort != "f" for sort, _ in found):
+        return [_plain(each) for each in found.values()]
+    return {name: _plain(each) for (_, name), each in found.items()}
 
 
 def to_wire(paths: Iterable[FieldPath]) -> dict[str, Any]:
@@ -120,9 +111,7 @@ def _spelled(element: Element) -> str:
     sort, what = element
     if sort == "f":
         return f"f:{what}"
-    if sort == "k":
-        return f"k:{json.dumps(dict(what), separators=(',', ':'))}"
-    return f"v:{json.dumps(what, separators=(',', ':'))}"
+    return f"{sort}:{json.dumps(dict(what) if sort == 'k' else what, separators=(',', ':'))}"
 
 
 def _read(key: str) -> Element:
@@ -130,4 +119,4 @@ def _read(key: str) -> Element:
     if sort == "f":
         return "f", said
     found = json.loads(said)
-    return (sort, tuple(found.items())) if sort == "k" else (sort, found)
+    return sort, tuple(found.items()) if sort == "k" else found

@@ -58,13 +58,6 @@ class Shape:
     def items(self) -> Shape:
         return _resolved(self.of) if self.sort == "list" else ANY
 
-    @property
-    def merges(self) -> bool:
-        """Whether members of it have owners of their own."""
-        if self.whole:
-            return False
-        return self.sort in ("object", "map") or (self.sort == "list" and bool(self.keys or self.distinct))
-
     def key_of(self, item: Any) -> tuple[tuple[str, Any], ...]:
         """What tells an item of a list from the others."""
         found, known = item if isinstance(item, dict) else {}, self.items

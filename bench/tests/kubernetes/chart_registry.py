@@ -7,7 +7,6 @@ HTTPS_PROXY and believe a certificate of this test run; other hosts are refused.
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import io
 import json
@@ -22,11 +21,9 @@ from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from bench.tests.kubernetes.real_control_plane import self_signed
 from infra.model.addons import Addon
 
 _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
@@ -47,7 +44,7 @@ def chart_registry(folder: Path, addons: Iterable[Addon]) -> Generator[dict[str,
     answers = {path: answer for addon in addons for path, answer in _answers(addon).items()}
     hosts = sorted({path.partition("/")[0] for path in answers})
     authority, tls = folder / "charts.pem", ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(_certificate(authority, hosts))
+    tls.load_cert_chain(self_signed(authority, ExtendedKeyUsageOID.SERVER_AUTH, hosts))
     handler = type("Handler", (_Registry,), {"answers": answers, "tls": tls})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         serving = threading.Thread(target=server.serve_forever, daemon=True)
@@ -145,23 +142,3 @@ def _packed(files: dict[str, str]) -> bytes:
             entry.size = len(text.encode())
             tar.addfile(entry, io.BytesIO(text.encode()))
     return made.getvalue()
-
-
-def _certificate(authority: Path, hosts: list[str]) -> Path:
-    """A key with its certificate for these hosts, in a file beside the certificate alone, which signs itself."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "charts")])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(hours=1)).not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(each) for each in hosts]), critical=False)
-        .sign(key, hashes.SHA256())
-    )  # fmt: skip
-    pem = serialization.Encoding.PEM
-    authority.write_bytes(certificate.public_bytes(pem))
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    both = authority.with_name("charts-key.pem")
-    both.write_bytes(authority.read_bytes() + private)
-    return both

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -32,7 +32,6 @@ LWS: Final = "TIDEPOOL_LWS"
 DASK: Final = "TIDEPOOL_DASK"
 _CERTIFICATES: Final = "/tmp/k8s-webhook-server/serving-certs"
 """JobSet has no other place for it."""
-_LEFT_OUT: Final = ("Deployment", "ServiceMonitor")
 _VISIBILITY: Final = "visibilityServer"
 _DASK_FOLDER: Final = (
     "from importlib.util import find_spec\n"
@@ -46,13 +45,7 @@ _FIRST: Final = ("Namespace", "CustomResourceDefinition", "Service")
 @contextmanager
 def running_jobset(folder: Path, kubeconfig: Path) -> Generator[None]:
     """Install and run JobSet's controller; its webhooks answer. `lacking` without it."""
-    settings = {
-        "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
-        "kind": "Configuration",
-        "internalCertManagement": {"enable": True},
-        **_addresses(),
-    }
-    with _running(JOBSET, "jobset", settings, folder, ClusterApi(kubeconfig.read_text()), kubeconfig):
+    with _running(JOBSET, "jobset", _plain("jobset.x-k8s.io/v1alpha1"), folder, kubeconfig):
         yield
 
 
@@ -70,7 +63,7 @@ def running_kueue(folder: Path, kubeconfig: Path, config: StackConfig, patience:
     visibility = {"bindAddress": "127.0.0.1", "bindPort": free_port()}
     settings = said | here | {"namespace": "kueue-system", _VISIBILITY: visibility}
     api = ClusterApi(kubeconfig.read_text())
-    with _running(KUEUE, "kueue", settings, folder, api, kubeconfig):
+    with _running(KUEUE, "kueue", settings, folder, kubeconfig):
         until(lambda: _answers(api), folder / "kueue.log")
         yield
 
@@ -78,16 +71,15 @@ def running_kueue(folder: Path, kubeconfig: Path, config: StackConfig, patience:
 @contextmanager
 def running_lws(folder: Path, kubeconfig: Path) -> Generator[None]:
     """The same of LeaderWorkerSet."""
-    here = _addresses()
-    here["webhook"]["certDir"] = str(folder / "lws-certificates")
-    settings = {
-        "apiVersion": "config.lws.x-k8s.io/v1alpha1",
-        "kind": "Configuration",
-        "internalCertManagement": {"enable": True},
-        **here,
-    }
-    with _running(LWS, "lws", settings, folder, ClusterApi(kubeconfig.read_text()), kubeconfig):
+    settings = _plain("lws.x-k8s.io/v1alpha1")
+    settings["webhook"]["certDir"] = str(folder / "lws-certificates")
+    with _running(LWS, "lws", settings, folder, kubeconfig):
         yield
+
+
+def _plain(version: str) -> dict[str, Any]:
+    named = {"apiVersion": f"config.{version}", "kind": "Configuration"}
+    return {**named, "internalCertManagement": {"enable": True}, **_addresses()}
 
 
 @contextmanager
@@ -110,12 +102,13 @@ def running_dask(folder: Path, kubeconfig: Path) -> Generator[None]:
 
 
 @contextmanager
-def _running(
-    variable: str, name: str, settings: Mapping[str, Any], folder: Path, api: ClusterApi, kubeconfig: Path
-) -> Generator[None]:
-    home = _home(variable)
+def _running(variable: str, name: str, settings: Mapping[str, Any], folder: Path, kubeconfig: Path) -> Generator[None]:
+    named, api = os.environ.get(variable), ClusterApi(kubeconfig.read_text())
+    home = Path(named) if named else lacking(f"{variable} names no folder with a release's manager and manifests.yaml")
     ports = {"webhook": settings["webhook"]["port"], "visibility": settings.get(_VISIBILITY, {}).get("bindPort")}
-    for body in sorted(_manifests(home), key=_order):
+    texts = yaml.load_all((home / "manifests.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+    bodies = [body for body in texts if body and body["kind"] not in ("Deployment", "ServiceMonitor")]
+    for body in sorted(bodies, key=lambda each: [each["kind"] != first for first in _FIRST]):
         api.call("POST", _path(api, body), _on_loopback(body, ports))
     said, log = folder / f"{name}.yaml", folder / f"{name}.log"
     said.write_text(yaml.safe_dump(dict(settings)))
@@ -124,20 +117,6 @@ def _running(
         until(lambda: _is_mounted(api, name, Path(settings["webhook"]["certDir"])), log)
         until(lambda: _is_ready(f"http://{settings['health']['healthProbeBindAddress']}/readyz"), log)
         yield
-
-
-def _home(name: str) -> Path:
-    named = os.environ.get(name)
-    return Path(named) if named else lacking(f"{name} names no folder with a release's manager and manifests.yaml")
-
-
-def _manifests(home: Path) -> Iterator[dict[str, Any]]:
-    texts = yaml.load_all((home / "manifests.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
-    return (body for body in texts if body and body["kind"] not in _LEFT_OUT)
-
-
-def _order(body: Mapping[str, Any]) -> int:
-    return _FIRST.index(body["kind"]) if body["kind"] in _FIRST else len(_FIRST)
 
 
 def _path(api: ClusterApi, body: Mapping[str, Any]) -> str:

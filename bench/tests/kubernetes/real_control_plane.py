@@ -14,7 +14,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -114,26 +114,32 @@ def _serve(folder: Path, program: Path, store: str, ends: ExitStack) -> dict[str
 
 def _proxy(folder: Path) -> list[str]:
     """How the API server proves itself to API servers behind it: a certificate that signs itself."""
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "proxy")])
-    now = dt.datetime.now(dt.UTC)
+    whole = self_signed(folder / "proxy.pem", ExtendedKeyUsageOID.CLIENT_AUTH)
+    return [
+        "--requestheader-client-ca-file", str(folder / "proxy.pem"), "--proxy-client-cert-file", str(whole),
+        "--proxy-client-key-file", str(whole), "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+    ]  # fmt: skip
+
+
+def self_signed(authority: Path, usage: x509.ObjectIdentifier, hosts: Sequence[str] = ("proxy",)) -> Path:
+    """A key with its certificate for these hosts, in a file beside the certificate alone, which signs itself."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0])])
+    now, pem = dt.datetime.now(dt.UTC), serialization.Encoding.PEM
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(x509.random_serial_number())
         .not_valid_before(now - dt.timedelta(hours=1)).not_valid_after(now + dt.timedelta(days=1))
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(each) for each in hosts]), critical=False)
         .sign(key, hashes.SHA256())
     )  # fmt: skip
-    pem = serialization.Encoding.PEM
+    authority.write_bytes(certificate.public_bytes(pem))
+    whole = authority.with_name(f"{authority.stem}-key.pem")
     private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "proxy.crt").write_bytes(certificate.public_bytes(pem))
-    (folder / "proxy.key").write_bytes(private)
-    return [
-        "--requestheader-client-ca-file", str(folder / "proxy.crt"), "--proxy-client-cert-file",
-        str(folder / "proxy.crt"), "--proxy-client-key-file", str(folder / "proxy.key"),
-        "--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
-        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-    ]  # fmt: skip
+    whole.write_bytes(authority.read_bytes() + private)
+    return whole
 
 
 def _program(name: str) -> Path:

@@ -14,11 +14,10 @@ import pytest
 from kubernetes import client, config
 
 from bench.cloud.kubernetes.control import KubernetesControl, kubeconfig
-from bench.engine.run import Options
 from bench.tests.kubernetes.conftest import LocalCluster
 from bench.tests.kubernetes.real_control_plane import real_control_plane
 from bench.tests.kubernetes.test_apply_and_kinds import DEFINITIONS, QUEUES, config_map, definition, deployment, queue
-from bench.tests.kubernetes.test_kubernetes_provider import Run, errors, steps
+from bench.tests.kubernetes.test_kubernetes_provider import Run, errors
 
 pytestmark = pytest.mark.live
 
@@ -27,30 +26,11 @@ _PATIENCE = 60.0
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """A cluster with two simulated hosts of a v4 slice."""
     with real_control_plane(tmp_path_factory.mktemp("real")) as reached:
         settings = client.Configuration()
         config.load_kube_config_from_dict(kubeconfig(reached), client_configuration=settings)
         with client.ApiClient(settings) as api:
-            found = LocalCluster(KubernetesControl("http://127.0.0.1:1"), api, reached)
-            for host in range(2):
-                found.core.create_node(tpu_node(f"v4-{host}"))
-            until(lambda: all(ready(each) for each in found.core.list_node().items))
-            yield found
-
-
-def tpu_node(name: str) -> dict[str, Any]:
-    labels = {
-        "cloud.google.com/gke-nodepool": "v4", "cloud.google.com/gke-tpu-topology": "2x2x2",
-        "cloud.google.com/gke-tpu-accelerator": "tpu-v4-podslice", "kubernetes.io/hostname": name,
-    }  # fmt: skip
-    amounts = {"google.com/tpu": "4", "cpu": "240", "memory": "400Gi", "pods": "15"}
-    taint = {"key": "google.com/tpu", "value": "present", "effect": "NoSchedule"}
-    return {
-        "metadata": {"name": name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
-        "spec": {"taints": [taint]},
-        "status": {"capacity": amounts, "allocatable": amounts},
-    }
+            yield LocalCluster(KubernetesControl("http://127.0.0.1:1"), api, reached)
 
 
 def test_the_server_knows_which_version_it_is(real: LocalCluster) -> None:
@@ -63,10 +43,6 @@ def until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline, "it did not come to hold"
         time.sleep(0.1)
-
-
-def ready(node: Any) -> bool:
-    return any(each.type == "Ready" and each.status == "True" for each in node.status.conditions or ())
 
 
 @pytest.fixture
@@ -161,48 +137,6 @@ def test_fields_have_the_owners_that_the_real_server_gives_them(both: list[Local
 @pytest.fixture
 def run(real: LocalCluster, tmp_path: Path) -> Run:
     return Run(real, tmp_path)
-
-
-def hosts(replicas: int) -> Callable[[pulumi.ResourceOptions], None]:
-    """A set with one pod for each host of a slice."""
-    labels = {"role": "train"}
-    container = {"name": "main", "image": "train", "resources": {"limits": {"google.com/tpu": 4}}}
-    inside: Any = {"containers": [container], "tolerations": [{"key": "google.com/tpu", "operator": "Exists"}]}
-
-    def program(opts: pulumi.ResourceOptions) -> None:
-        kubernetes.apps.v1.StatefulSet(
-            "train",
-            metadata={"name": "train", "namespace": "default"},
-            spec={
-                "service_name": "train", "replicas": replicas, "selector": {"match_labels": labels},
-                "pod_management_policy": "Parallel",
-                "template": {"metadata": {"labels": labels}, "spec": inside},
-            },
-            opts=opts,
-        )  # fmt: skip
-
-    return program
-
-
-def test_stateful_set_is_placed_one_pod_a_host_and_survives_a_preemption(run: Run) -> None:
-    made = run.up(hosts(2))
-    assert (errors(made), steps(made)) == ("", {"train": "create"})
-    assert steps(run.up(hosts(2))) == {"train": "same"}
-    core = run.cluster.core
-
-    def placed() -> dict[str, str]:
-        pods = core.list_namespaced_pod("default", label_selector="role=train").items
-        return {each.metadata.name: each.spec.node_name for each in pods if each.status.phase == "Running"}
-
-    assert sorted(placed().values()) == ["v4-0", "v4-1"]
-    lost = core.read_namespaced_pod("train-0", "default")
-    core.delete_node(lost.spec.node_name)
-    core.delete_namespaced_pod("train-0", "default", grace_period_seconds=0)
-    core.create_node(tpu_node(lost.spec.node_name))
-    until(lambda: sorted(placed().values()) == ["v4-0", "v4-1"])
-    assert core.read_namespaced_pod("train-0", "default").metadata.uid != lost.metadata.uid
-    gone = run.engine(hosts(2)).destroy(Options())
-    assert errors(gone) == ""
 
 
 def test_helm_release_is_refused_with_the_engine_that_has_helm(run: Run) -> None:

@@ -210,7 +210,7 @@ def a_world(host: Host) -> Generator[World]:
     with running_cloud() as cloud, clients(PROJECT, cloud.url) as google:
         hub = GitHubControl(cloud.url)
         hub.add_token(ADMIN, "octo")
-        hub.add_repository(REPO, private=True)
+        hub.add_repository(REPO)
         hub.add_repository(OTHER_REPO)
         permissions = {"administration": "write", "organization_self_hosted_runners": "write", "actions": "read"}
         app = hub.add_app("tidepool", account="lab", permissions=permissions)

@@ -96,7 +96,7 @@ def test_a_vm_that_was_taken_away_within_a_job_asks_as_it_is_told_and_never_too_
     granted = world.ask()
     world.hub.queue_job(REPO, ["tpu-ci"])
     world.hub.connect(granted.body["jit"])
-    world.hub.take_job(granted.body["jit"])
+    world.hub.take_work(granted.body["jit"])
     world.hub.disconnect(granted.body["jit"])
     world.wait(60)
     answers = []
