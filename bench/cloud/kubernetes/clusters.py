@@ -14,9 +14,8 @@ from typing import Any, Final
 from bench.cloud.clock import whole_seconds
 from bench.cloud.cloud import Cloud
 from bench.cloud.errors import not_found
-from bench.cloud.kubernetes import admission, kinds, ownership
+from bench.cloud.kubernetes import admission, kinds, lifecycle, ownership
 from bench.cloud.kubernetes.keyspace import Keyspace
-from bench.cloud.kubernetes.lifecycle import FIRST_NAMESPACES, Lifecycle
 from bench.cloud.kubernetes.ownership import Manager
 
 JsonObject = dict[str, Any]
@@ -45,7 +44,7 @@ def begin(cloud: Cloud, cluster: str) -> None:
         return
     cloud.store.insert(_KIND, cluster, {}, now=cloud.now)
     keyspace, namespace = Keyspace(cloud, cluster), kinds.of_kind("Namespace")
-    for name in FIRST_NAMESPACES:
+    for name in ("default", "kube-node-lease", "kube-public", "kube-system"):
         _make(cloud, keyspace, namespace, {"metadata": {"name": name}})
 
 
@@ -127,11 +126,11 @@ def set_nodes(cloud: Cloud, cluster: str, nodes: Iterable[JsonObject]) -> None:
 
 def remove_node(cloud: Cloud, keyspace: Keyspace, node: JsonObject) -> None:
     """A node is gone, and the pods that were on it."""
-    lifecycle, pods = Lifecycle(keyspace, whole_seconds(cloud.now)), kinds.of_kind("Pod")
+    now, pods = whole_seconds(cloud.now), kinds.of_kind("Pod")
     for pod in list(keyspace.each(pods)):
         if pod.get("spec", {}).get("nodeName") == node["metadata"]["name"]:
-            lifecycle.delete(pods, pod)
-    lifecycle.delete(kinds.of_kind("Node"), node)
+            lifecycle.delete(keyspace, pods, pod, now)
+    lifecycle.delete(keyspace, kinds.of_kind("Node"), node, now)
 
 
 def _make(cloud: Cloud, keyspace: Keyspace, kind: kinds.Kind, entity: JsonObject) -> JsonObject:

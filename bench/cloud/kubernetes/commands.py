@@ -23,7 +23,7 @@ def served(order: Order) -> JsonObject:
 
 def _shown(order: Order, cluster: str) -> JsonObject:
     found = clusters.endpoint(order.cloud, cluster)
-    objects = sum(1 for _ in Keyspace(order.cloud, cluster).all())
+    objects = Keyspace(order.cloud, cluster).count()
     return {"cluster": cluster, "host": found.host, "certificate": found.certificate, "objects": objects}
 
 

@@ -7,32 +7,18 @@ rule of what an object may be.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from bench.cloud.cloud import Cloud
 from bench.cloud.kubernetes import kinds
 from bench.cloud.kubernetes.kinds import DEFINITIONS, Kind, of_definition, of_kind
 
 JsonObject = dict[str, Any]
-ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 _OBJECTS: Final = "kubernetes.object"
 _HISTORY: Final = "kubernetes.history"
 _KEPT: Final = 5000
 """Changes that are kept; a real cluster keeps those of five minutes."""
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectChange:
-    """before: the object as it was, None for one that is new. revision: at which it happened."""
-
-    revision: int
-    sort: ChangeType
-    group: str
-    plural: str
-    entity: JsonObject
-    before: JsonObject | None
 
 
 class Keyspace:
@@ -65,9 +51,9 @@ class Keyspace:
         within = f"{kind.group}/{kind.plural}/" + (f"{namespace}/" if namespace else "")
         return (found.body for found in self._store.each(self._objects, within))
 
-    def all(self) -> Iterator[JsonObject]:
-        """Every object of the cluster."""
-        return (found.body for found in self._store.each(self._objects))
+    def count(self) -> int:
+        """How many objects the cluster has."""
+        return self._store.count(self._objects)
 
     def kind_at(self, group: str, version: str, plural: str) -> Kind | None:
         """The kind behind a path, None where the cluster serves no such thing."""
@@ -85,34 +71,30 @@ class Keyspace:
 
     def put(self, kind: Kind, entity: JsonObject, before: JsonObject | None) -> JsonObject:
         """Write an object; the answer is it with its revision."""
-        return self._write(kind, "ADDED" if before is None else "MODIFIED", entity, before)
+        return self._write(kind, entity, before, gone=False)
 
     def remove(self, kind: Kind, entity: JsonObject) -> JsonObject:
         """The object as it was last, at the revision of its end."""
-        return self._write(kind, "DELETED", entity, entity)
+        return self._write(kind, entity, entity, gone=True)
 
-    def _write(self, kind: Kind, sort: ChangeType, entity: JsonObject, before: JsonObject | None) -> JsonObject:
+    def _write(self, kind: Kind, entity: JsonObject, before: JsonObject | None, *, gone: bool) -> JsonObject:
         now, metadata = self._cloud.now, entity["metadata"]
         revision, begun = self.revision + 1, self._store.setting(self._history, [0, 0])[1]
         written = {**entity, "metadata": {**metadata, "resourceVersion": str(revision)}}
         key = _key(kind, metadata.get("namespace", ""), metadata["name"])
-        if sort == "DELETED":
+        if gone:
             self._store.delete(self._objects, key)
         else:
             self._store.put(self._objects, key, written, now=now)
-        change = {"type": sort, "group": kind.group, "plural": kind.plural, "object": written, "before": before}
+        change = {"gone": gone, "group": kind.group, "plural": kind.plural, "object": written, "before": before}
         self._store.insert(self._history, _numbered(revision), change, now=now)
         self._store.delete(self._history, _numbered(revision - _KEPT))
         self._store.set_setting(self._history, [revision, begun])
         return written
 
-    def changes(self, since: int) -> Iterator[ObjectChange]:
-        """What has happened after a revision, in order."""
-        for found in self._store.after(self._history, _numbered(since)):
-            body = found.body
-            yield ObjectChange(
-                int(found.name), body["type"], body["group"], body["plural"], body["object"], body["before"]
-            )  # fmt: skip
+    def changes(self, since: int) -> Iterator[tuple[int, JsonObject]]:
+        """What has happened after a revision, in order: group, plural, `gone`, and the object with it `before`."""
+        return ((int(found.name), found.body) for found in self._store.after(self._history, _numbered(since)))
 
     def clear(self) -> None:
         """Forget all of the cluster; the revisions of the next one of this name go on, so that none is met twice."""

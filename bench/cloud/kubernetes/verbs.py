@@ -16,10 +16,9 @@ import yaml
 
 from bench.cloud.clock import whole_seconds
 from bench.cloud.cloud import Cloud
-from bench.cloud.kubernetes import admission, clusters, kinds, ownership, patches
+from bench.cloud.kubernetes import admission, clusters, kinds, lifecycle, ownership, patches
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.kinds import Kind
-from bench.cloud.kubernetes.lifecycle import Lifecycle, established
 from bench.cloud.kubernetes.ownership import Manager
 from bench.cloud.kubernetes.shapes import ANY
 from bench.cloud.kubernetes.status import StatusError, bad_request
@@ -54,10 +53,6 @@ class KubernetesCall:
     @property
     def now(self) -> str:
         return whole_seconds(self.cloud.now)
-
-    @property
-    def lifecycle(self) -> Lifecycle:
-        return Lifecycle(self.keyspace, self.now)
 
     def number(self, name: str) -> int | None:
         """A number of the query, None where it is not said. Raises 400 for what is no whole number from 0."""
@@ -152,8 +147,8 @@ def create(call: KubernetesCall) -> JsonObject:
 
 def _made(call: KubernetesCall, entity: JsonObject, manager: Manager) -> JsonObject:
     kind, namespace = call.kind, call.namespace
-    if kind.namespaced:
-        call.lifecycle.insist_on_namespace(namespace, kind)
+    if kind.namespaced and call.keyspace.find(kinds.of_kind("Namespace"), "", namespace) is None:
+        raise missing(kinds.of_kind("Namespace"), namespace)
     made = admission.born(kind, entity, namespace=namespace, now=call.now)
     name, empty = made["metadata"]["name"], {"metadata": {}}
     if call.keyspace.find(kind, namespace if kind.namespaced else "", name):
@@ -165,7 +160,7 @@ def _made(call: KubernetesCall, entity: JsonObject, manager: Manager) -> JsonObj
         owned = ownership.updated(kind.shape, empty, made, manager, now=call.now)
     made["metadata"]["managedFields"] = owned["metadata"].get("managedFields", [])
     if kind.kind == kinds.DEFINITIONS:
-        made = established(made, call.now)
+        made = lifecycle.established(made, call.now)
     return seen(call, call.keyspace.put(kind, made, None))
 
 
@@ -181,14 +176,13 @@ def _replaced(call: KubernetesCall, live: JsonObject, entity: JsonObject) -> Jso
 
 
 def _written(call: KubernetesCall, live: JsonObject, new: JsonObject) -> JsonObject:
-    """What changes nothing writes nothing; what takes the last finalizer away lets the object go."""
+    """What changes nothing writes nothing."""
     kind = call.kind
     if kind.kind == kinds.DEFINITIONS:
-        new = {**established(new, call.now), "status": live["status"]}
+        new = {**lifecycle.established(new, call.now), "status": live["status"]}
     if {**new, "apiVersion": ""} == {**live, "apiVersion": ""}:
         return seen(call, live)
-    written, _ = call.lifecycle.settle(kind, call.keyspace.put(kind, new, live))
-    return seen(call, written)
+    return seen(call, call.keyspace.put(kind, new, live))
 
 
 def patch(call: KubernetesCall) -> JsonObject:
@@ -228,11 +222,11 @@ def delete(call: KubernetesCall) -> JsonObject:
     if due not in (None, uid):
         said = f"Precondition failed: UID in precondition: {due}, UID in object meta: {uid}"
         raise admission.not_fulfilled(call.kind, call.name, said)
-    left, gone = call.lifecycle.delete(call.kind, live)
-    if gone and not call.kind.shown_when_deleted:
-        details = {**call.kind.about(call.name), "uid": uid}
-        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-    return seen(call, left)
+    gone = lifecycle.delete(call.keyspace, call.kind, live, call.now)
+    if call.kind.shown_when_deleted:
+        return seen(call, gone)
+    details = {**call.kind.about(call.name), "uid": uid}
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
 def log(call: KubernetesCall) -> bytes:

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from bench.cloud.kubernetes import verbs
-from bench.cloud.kubernetes.keyspace import ObjectChange
 from bench.cloud.kubernetes.status import StatusError, bad_request
 from bench.cloud.kubernetes.verbs import KubernetesCall
 
@@ -59,18 +58,18 @@ class Watch:
             first, self._initial = self._initial, None
             yield from ({"type": "ADDED", "object": each} for each in first)
         if self._call.keyspace.revision != self._at:
-            for change in self._call.keyspace.changes(self._at):
-                self._at = change.revision
+            for revision, change in self._call.keyspace.changes(self._at):
+                self._at = revision
                 yield from self._seen(change)
 
-    def _seen(self, change: ObjectChange) -> Iterator[JsonObject]:
-        call = self._call
-        if (change.group, change.plural) != (call.kind.group, call.kind.plural):
+    def _seen(self, change: JsonObject) -> Iterator[JsonObject]:
+        call, entity = self._call, change["object"]
+        if (change["group"], change["plural"]) != (call.kind.group, call.kind.plural):
             return
-        if call.namespace not in ("", change.entity["metadata"].get("namespace", "")):
+        if call.namespace not in ("", entity["metadata"].get("namespace", "")):
             return
-        fitted = change.before is not None and self._fits(change.before)
-        fits = change.sort != "DELETED" and self._fits(change.entity)
+        fitted = change["before"] is not None and self._fits(change["before"])
+        fits = not change["gone"] and self._fits(entity)
         if fits or fitted:
             sort = "MODIFIED" if fits and fitted else "ADDED" if fits else "DELETED"
-            yield {"type": sort, "object": verbs.seen(call, change.entity)}
+            yield {"type": sort, "object": verbs.seen(call, entity)}
