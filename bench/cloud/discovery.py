@@ -59,10 +59,6 @@ class DiscoveryDocument:
     parameters: Mapping[str, Schema]
     schemas: Mapping[str, Schema]
 
-    def as_numbers(self, schema: str, value: Any) -> Any:
-        """An answer of this schema with numbers for names of enums, in what it holds of other types (`@type`) too."""
-        return self._numbered(self.schemas[schema], value)
-
     def described(self, declared: Schema, value: Mapping[str, Any]) -> Schema:
         """What describes an object: the schema that it refers to, or the one that its `@type` names."""
         if "$ref" in declared:
@@ -71,17 +67,6 @@ class DiscoveryDocument:
         # Documents of several packages have a message under its whole name: GoogleCloudRunV2Job.
         whole = "".join(part[:1].upper() + part[1:] for part in kind.split("."))
         return self.schemas.get(kind.rpartition(".")[2]) or self.schemas.get(whole) or declared
-
-    def _numbered(self, declared: Schema, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self._numbered(declared.get("items", {}), inner) for inner in value]
-        if isinstance(value, str):
-            return declared.get("numbers", {}).get(value, value)
-        if not isinstance(value, dict):
-            return value
-        whole = self.described(declared, value)
-        properties, others = whole.get("properties", {}), whole.get("additionalProperties", {})
-        return {key: self._numbered(properties.get(key, others), inner) for key, inner in value.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,7 +31,6 @@ _PLACE = re.compile(r"(?:^|/)projects/[^/]+/(?:locations|zones|regions)/([^/]+)"
 _MADE = ("createTime", "creationTimestamp", "timeCreated")
 _ENTRY = ("zone", "accelerator", "name")
 _MINUTE = 60.0
-_HELP = "https://cloud.google.com/docs/quotas/help/request_increase"
 
 
 class Gateway:
@@ -44,7 +43,6 @@ class Gateway:
 
     def reply(self, request: HttpRequest) -> Reply:
         """Answer one request, whatever it is."""
-        request = _meant(request)
         path = _served_path(request.path)
         service = path.partition("/")[0]
 
@@ -70,8 +68,6 @@ class Gateway:
                 answer = _struck_list(self.cloud, match.method, target, answer)
             if self._strict and isinstance(answer, dict) and (wrong := schema.problems_of_answer(match.method, answer)):
                 raise AssertionError("; ".join(wrong))
-        if isinstance(answer, dict) and match.method.response and _wants_numbers(call):
-            answer = match.method.api.as_numbers(match.method.response, answer)
         return replace(sent(answer, call.params.get("fields")), delay=slow, broken=lost)
 
     def _struck(self, method: Method, target: FaultTarget) -> tuple[ApiError | None, float, bool]:
@@ -83,15 +79,6 @@ class Gateway:
         return (error.as_error() if error else None), slow, lost
 
 
-def _meant(request: HttpRequest) -> HttpRequest:
-    """A query that is too long for a URL comes as the body of a POST that says what verb it means."""
-    verb = request.headers.get("x-http-method-override", "").upper()
-    if not verb or request.verb != "POST":
-        return request
-    form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
-    return replace(request, verb=verb, **({"query": request.data.decode("latin-1"), "data": b""} if form else {}))
-
-
 def _served_path(path: str) -> str:
     """Without the slash at its beginning and what marks an upload or a download."""
     path = path.removeprefix("/")
@@ -100,15 +87,9 @@ def _served_path(path: str) -> str:
     return path
 
 
-def _wants_numbers(call: ApiCall) -> bool:
-    return "enum-encoding=int" in call.params.get("alt", "").split(";")
-
-
 def _call(cloud: Cloud, request: HttpRequest, match: Match) -> ApiCall:
     method = match.method
     query = schema.checked_query(method, parse_qsl(request.query, keep_blank_values=True))
-    if "x-goog-fieldmask" in request.headers:
-        query.setdefault("fields", request.headers["x-goog-fieldmask"])
     described, attached = _content(method, request, query)
     return ApiCall(
         method=method.id,
@@ -203,22 +184,14 @@ def _where(entry: JsonObject) -> str:
 
 def _exceeded(cloud: Cloud, method: Method, target: FaultTarget, rule: FaultRule) -> ApiError:
     """What Google answers to a request above the rate of a rule."""
-    host = f"{method.api.service}.googleapis.com"
-    verb, word = ("read", "Read") if method.verb == "GET" else ("write", "Write")
-    number = cloud.project(target.project).number if target.project else 0
-    place = "PerProject" if rule.zone == "*" else "PerProjectPerRegion"
+    host, word = f"{method.api.service}.googleapis.com", "Read" if method.verb == "GET" else "Write"
     text = rule.message or (
-        f"Quota exceeded for quota metric '{word} requests' and limit '{word} requests per minute' of service "
-        f"'{host}' for consumer 'project_number:{number}'."
+        f"Quota exceeded for quota metric '{word} requests' and limit '{word} requests per minute' of service '{host}'."
     )
     metadata = {
         "service": host,
-        "consumer": f"projects/{number}",
-        "quota_metric": f"{host}/{verb}_requests",
-        "quota_limit": f"{word}RequestsPerMinute{place}",
         "quota_limit_value": str(rule.per_minute),
         "quota_location": target.zone or "global",
-        "quota_unit": "1/min/{project}" if rule.zone == "*" else "1/min/{project}/{region}",
     }
     reason = {"reason": "RATE_LIMIT_EXCEEDED", "domain": "googleapis.com", "metadata": metadata}
     wait = f"{_MINUTE - cloud.now % _MINUTE:.3f}s"
@@ -228,10 +201,6 @@ def _exceeded(cloud: Cloud, method: Method, target: FaultTarget, rule: FaultRule
         details=[
             {"@type": "type.googleapis.com/google.rpc.ErrorInfo", **reason},
             {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": wait},
-            {
-                "@type": "type.googleapis.com/google.rpc.Help",
-                "links": [{"description": "Request a higher quota limit.", "url": _HELP}],
-            },
         ],
         reason="rateLimitExceeded",
         domain="usageLimits",

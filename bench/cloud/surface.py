@@ -85,11 +85,6 @@ def log(order: Order) -> JsonObject:
     return {"entries": order.cloud.log.tail(limit, after=after)}
 
 
-@obeys("GET settings")
-def settings(order: Order) -> JsonObject:
-    return {"compression": order.cloud.compression}
-
-
 @obeys("GET limits")
 def limits(order: Order) -> JsonObject:
     return {"limits": [{**limit.to_json(), "held": held} for limit, held in order.cloud.limits.each()]}
@@ -112,7 +107,7 @@ def advance(order: Order) -> JsonObject:
 @obeys("POST settings")
 def set_compression(order: Order) -> JsonObject:
     order.cloud.compression = order.body.number("compression", at_least=0.001, at_most=1e9)
-    return settings(order)
+    return {"compression": order.cloud.compression}
 
 
 @obeys("POST limits")

@@ -118,9 +118,9 @@ def set_nodes(cloud: Cloud, cluster: str, nodes: Iterable[JsonObject]) -> None:
         for node in keyspace.each(kind)
         if POOL_LABEL in (node["metadata"].get("labels") or {})
     }
-    for name in wanted.keys() - standing.keys():
+    for name in [each for each in wanted if each not in standing]:
         _make(cloud, keyspace, kind, wanted[name])
-    for name in standing.keys() - wanted.keys():
+    for name in [each for each in standing if each not in wanted]:
         remove_node(cloud, keyspace, standing[name])
 
 

@@ -85,8 +85,8 @@ def of_kind(kind: str) -> Kind:
 
 
 DEFINITIONS: Final = "CustomResourceDefinition"
-_SHAPES: dict[tuple[str, str, str], Shape] = {}
-"""Shapes of schemas, by the uid and generation of their definition and the version."""
+_SHAPES: dict[tuple[str, ...], Shape] = {}
+"""Shapes of schemas, by the uid, name and generation of their definition and the version."""
 
 
 def of_definition(definition: JsonObject) -> Iterator[Kind]:
@@ -96,7 +96,7 @@ def of_definition(definition: JsonObject) -> Iterator[Kind]:
         if not version.get("served"):
             continue
         schema = version.get("schema", {}).get("openAPIV3Schema", {})
-        place = (metadata["uid"], str(metadata.get("generation", 1)), version["name"])
+        place = (metadata["uid"], metadata["name"], str(metadata.get("generation", 1)), version["name"])
         if place not in _SHAPES:
             _SHAPES[place] = shapes.shape_of_schema(schema, root=True)
         names = spec["names"]

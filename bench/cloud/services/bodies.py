@@ -11,7 +11,6 @@ import base64
 import hashlib
 import re
 from collections.abc import Collection, Iterable
-from typing import Any
 
 import google_crc32c
 
@@ -93,12 +92,6 @@ def with_paths(current: JsonObject, sent: JsonObject, paths: Iterable[str]) -> J
     for path in paths:
         _take(result, sent, _steps(path))
     return result
-
-
-def with_path(body: JsonObject, path: str, value: Any) -> JsonObject:
-    """`body` with a value at a path of fields."""
-    head, _, rest = path.partition(".")
-    return {**body, head: with_path(body.get(head) or {}, rest, value) if rest else value}
 
 
 def _steps(path: str) -> list[str]:

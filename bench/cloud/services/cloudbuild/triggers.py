@@ -22,7 +22,6 @@ _UNSERVED = ("gitFileSource", "autodetect", "github", "webhookConfig", "triggerT
 
 class _Triggers(ByAge):
     api = "cloudbuild.projects.locations.triggers"
-    elsewhere = ("cloudbuild.projects.triggers",)
     kind = "cloudbuild.trigger"
     mutable = frozenset(
         {"name", "description", "disabled", "tags", "substitutions", "build", "filename", "repositoryEventConfig",

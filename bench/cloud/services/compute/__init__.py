@@ -1,1 +1,1 @@
-"""Compute Engine: networks, routers, addresses, firewall rules and resource policies."""
+"""Compute Engine: networks, routers, firewall rules and resource policies."""

@@ -26,7 +26,7 @@ _LINK_FIELDS = frozenset(
     {"instanceGroup", "network", "region", "zone", "zones", "selfLink", "selfLinkWithId", "targetLink", "subnetworks"}
 )
 _CREATE_SECONDS = 11.0
-_OPERATIONS = ("globalOperations", "regionOperations", "zoneOperations")
+_OPERATIONS = ("globalOperations", "regionOperations")
 
 
 class OfCompute(Collection):
@@ -58,9 +58,6 @@ class OfCompute(Collection):
     def list(self, call: ApiCall) -> JsonObject:
         items = [linked(call, self.shown(call.cloud, held)) for held in self.listed(call)]
         return listed(call, f"compute#{self.noun}List", self.prefix(call), items)
-
-    def update(self, call: ApiCall) -> JsonObject:
-        return self.patch(call)
 
     def parent(self, call: ApiCall) -> str:
         return scope(call)
@@ -120,7 +117,7 @@ class OfCompute(Collection):
             "selfLink": f"{where}/operations/{identity}",
         }
         if not where.endswith("/global"):
-            body["region" if "/regions/" in where else "zone"] = where
+            body["region"] = where
         begun = cloud.operations.begin(
             f"compute/{where}/operations/{identity}",
             seconds=seconds,

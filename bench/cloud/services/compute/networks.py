@@ -106,15 +106,13 @@ class _InNetwork(_OfProject):
 class _Firewalls(_InNetwork):
     api = "compute.firewalls"
     kind = "compute.firewall"
-    methods = "insert get list patch update delete"
     defaults = MappingProxyType(
         {"priority": 1000, "direction": "INGRESS", "disabled": False, "logConfig": {"enable": False}}
     )
 
     def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         fixed = ("name", "network", "direction")
-        kept = held.body if call.method.endswith(".patch") else {key: held.body[key] for key in ("name", "network")}
-        return {**self.defaults, **kept, **{key: value for key, value in call.body.items() if key not in fixed}}
+        return {**held.body, **{key: value for key, value in call.body.items() if key not in fixed}}
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         body = super().checked(cloud, name, body)

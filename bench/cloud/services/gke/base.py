@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from bench.cloud.clock import DueEvent, timestamp
+from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles
 from bench.cloud.errors import JsonObject, failed_precondition, not_found, rpc_status
 from bench.cloud.faults import FaultTarget
@@ -130,7 +130,7 @@ def begin(
     outcome = failed if error else after
     event, data = (GONE, {}) if outcome is None else (BECOMES, dict(outcome))
     if rule := cloud.faults.strike("hang", target_of(call, target), cloud.now):
-        hold(cloud, rule, DueEvent(0, cloud.now, event, target, data), name, seconds)
+        hold(cloud, rule, target, event, data, name, seconds)
     else:
         cloud.after(seconds, event, target, data)
     return linked(call, begun)

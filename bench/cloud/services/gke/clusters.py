@@ -1,7 +1,7 @@
 """GKE clusters: create, read, change and delete.
 
-Owns what the service fills in, the versions that clusters get, that networks and secondary ranges exist, and which
-field of an update stands for what in a cluster. A change of a pool by way of its cluster is handed to the pool. The
+Owns what the service fills in, the versions that clusters get, that networks and secondary ranges exist, and the
+updates that a stack file may ask for. A change of a pool by way of its cluster is handed to the pool. The
 versions have the form of GKE's; which patches and builds they name is this cloud's own choice, since Google's list
 changes weekly. Sources, read 2026-11: cloud.google.com/kubernetes-engine/versioning and
 cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.
@@ -241,35 +241,11 @@ def _fingerprint(held: Resource) -> str:
 
 # Changes
 
-# Field of an update -> where in the cluster it belongs, where that is not its name without `desired`.
-_DESIRED = MappingProxyType(
-    {
-        "desiredClusterAutoscaling": "autoscaling",
-        "desiredDefaultEnablePrivateNodes": "networkConfig.defaultEnablePrivateNodes",
-        "desiredDnsConfig": "networkConfig.dnsConfig",
-        "desiredEnableFqdnNetworkPolicy": "networkConfig.enableFqdnNetworkPolicy",
-        "desiredEnableMultiNetworking": "networkConfig.enableMultiNetworking",
-        "desiredGatewayApiConfig": "networkConfig.gatewayApiConfig",
-        "desiredGcfsConfig": "nodePoolDefaults.nodeConfigDefaults.gcfsConfig",
-        "desiredIntraNodeVisibilityConfig": "networkConfig.enableIntraNodeVisibility",
-        "desiredL4ilbSubsettingConfig": "networkConfig.enableL4ilbSubsetting",
-        "desiredNodeKubeletConfig": "nodePoolDefaults.nodeConfigDefaults.nodeKubeletConfig",
-        "desiredNodePoolLoggingConfig": "nodePoolDefaults.nodeConfigDefaults.loggingConfig",
-    }
-)
-# Of these a cluster shows the flag alone.
-_FLAGS = frozenset({"desiredIntraNodeVisibilityConfig", "desiredL4ilbSubsettingConfig"})
-# What a change of a pool is called in an update of its cluster, and in the pool.
-_OF_POOLS = MappingProxyType(
-    {"desiredNodePoolAutoscaling": "autoscaling", "desiredNodeVersion": "version", "desiredImageType": "imageType"}
-)
-
 
 @handles("container.projects.locations.clusters.update")
 def update(call: ApiCall) -> JsonObject:
     """One change a call, as the service has it."""
     held, sent = CLUSTERS.found(call), dict(call.body.get("update", {}))
-    sent.pop("etag", None)
     pool = f"{held.name}/nodePools/{sent.pop('desiredNodePoolId', DEFAULT_POOL)}"
     if not sent:
         raise invalid("Must specify a field to update.")
@@ -277,18 +253,11 @@ def update(call: ApiCall) -> JsonObject:
     if field == "desiredMasterVersion":
         wanted = _version(value, held.body["releaseChannel"]["channel"])
         return CLUSTERS.change(call, held, {"currentMasterVersion": wanted}, "UPGRADE_MASTER")
-    if field in _OF_POOLS:
-        found, name = POOLS.named(call.cloud, pool), _OF_POOLS[field]
-        value = bodies.without_unset(value) if isinstance(value, dict) else value
-        public = {"config": {**found.body["config"], name: value}} if name == "imageType" else {name: value}
-        return POOLS.change(call, found, public, "UPDATE_CLUSTER" if name == "autoscaling" else "UPGRADE_NODES")
-    body = held.body
-    for field, value in sent.items():
-        plain = value.get("enabled", False) if field in _FLAGS else value
-        plain = bodies.without_unset(plain) if isinstance(plain, dict) else plain
-        name = field.removeprefix("desired")
-        body = bodies.with_path(body, _DESIRED.get(field, name[:1].lower() + name[1:]), plain)
-    return CLUSTERS.change(call, held, {key: value for key, value in body.items() if value != held.body.get(key)})
+    if field == "desiredNodePoolAutoscaling":
+        return POOLS.change(call, POOLS.named(call.cloud, pool), {"autoscaling": bodies.without_unset(value)})
+    name = "autoscaling" if field == "desiredClusterAutoscaling" else field.removeprefix("desired")
+    plain = bodies.without_unset(value) if isinstance(value, dict) else value
+    return CLUSTERS.change(call, held, {name[:1].lower() + name[1:]: plain})
 
 
 @handles("container.projects.locations.clusters.setResourceLabels")

@@ -13,7 +13,7 @@ from bench.cloud.cloud import ApiCall, Cloud, handles
 from bench.cloud.errors import ApiError, JsonObject, invalid
 from bench.cloud.limits import LimitScope
 from bench.cloud.services import bodies
-from bench.cloud.services.compute.policies import RESERVATIONS, RESOURCE_POLICIES
+from bench.cloud.services.compute.policies import RESOURCE_POLICIES
 from bench.cloud.services.gke.base import (
     CLUSTER,
     HIDDEN,
@@ -153,8 +153,7 @@ def _check_references(cloud: Cloud, project: str, shape: PoolShape) -> None:
     owner, reserved = shape.reservation or ("elsewhere", "")
     for scope in shape.scopes(project) if owner in ("", project) else ():
         declared = cloud.limits.declared(LimitScope(project, scope.zone, scope.generation, "reserved"))
-        name = f"projects/{project}/zones/{scope.zone}/reservations/{reserved}"
-        if not (declared and declared.name == reserved) and not RESERVATIONS.find(cloud, name):
+        if declared is None or declared.name != reserved:
             raise invalid(f"Reservation '{reserved}' does not exist in zone '{scope.zone}' of project '{project}'.")
     if policy := shape.body.get("placementPolicy", {}).get("policyName", "").rpartition("/")[2]:
         name = f"projects/{project}/regions/{region_of(shape.zones[0])}/resourcePolicies/{policy}"

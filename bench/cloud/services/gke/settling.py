@@ -29,7 +29,6 @@ def _gone(cloud: Cloud, event: DueEvent) -> None:
     pools = list(cloud.store.each(POOL, f"{event.subject}{_IN_POOL}"))
     for each in filter(None, [*pools, _held(cloud, event.subject)]):
         cloud.store.delete(each.kind, each.name)
-        cloud.timeline.cancel(each.name)
         for holder in hidden(each).get("holders", ()):
             cloud.limits.give_back(holder)
     if _IN_POOL in event.subject:

@@ -67,13 +67,10 @@ class _NotificationChannels(_Switched):
     mutable = frozenset({"description", "displayName", "enabled", "labels", "type", "userLabels"})
 
     def clear(self, call: ApiCall, held: Resource) -> None:
-        """A channel that a policy names goes only by force, which takes it out of the policy."""
-        for user in list(call.cloud.store.each(_POLICIES.kind, f"{self.parent(call)}/")):
-            channels = user.body.get("notificationChannels", [])
-            if held.name in channels and not call.params.get("force"):
-                raise failed_precondition(f"Channel {held.name} is used by {user.name}; delete it with force.")
-            left = [name for name in channels if name != held.name]
-            call.cloud.store.replace(user, {**user.body, "notificationChannels": left}, now=call.cloud.now)
+        """Raises 400 for a channel that a policy names."""
+        for user in call.cloud.store.each(_POLICIES.kind, f"{self.parent(call)}/"):
+            if held.name in user.body.get("notificationChannels", []):
+                raise failed_precondition(f"Channel {held.name} is used by {user.name}.")
 
 
 _CHANNELS = _NotificationChannels()

@@ -163,7 +163,7 @@ def _finish(
     """Plan what happens to the node when its operation ends, whenever that is; the answer is the operation."""
     cloud, seconds = call.cloud, _seconds(verb, node)
     if rule := cloud.faults.strike("hang", node.target(call.method), cloud.now):
-        hold(cloud, rule, DueEvent(0, cloud.now, kind, node.name, changes or {}), operation["name"], seconds)
+        hold(cloud, rule, node.name, kind, changes or {}, operation["name"], seconds)
         return cloud.operations.get(operation["name"])
     cloud.after(seconds, kind, node.name, changes)
     return operation

@@ -186,12 +186,14 @@ def _draw(cloud: Cloud, node: TpuNode, rule: FaultRule) -> None:
     cloud.timeline.add(cloud.now + hours * 3600, "tpu.node.preempted", node.name, {"rule": rule.id})
 
 
-def hold(cloud: Cloud, rule: FaultRule, event: DueEvent, operation: str, seconds: float) -> None:
-    """Let an operation go on and on. event: what ends it. seconds: its ordinary, realistic duration."""
+def hold(
+    cloud: Cloud, rule: FaultRule, subject: str, kind: str, data: JsonObject, operation: str, seconds: float
+) -> None:
+    """Let an operation go on and on. kind, data: of the event that ends it. seconds: how long it would take."""
     cloud.operations.postpone(operation, cloud.now + _FOREVER)
     end = cloud.now + (rule.seconds or _FOREVER)
-    held = {"rule": rule.id, "operation": operation, "seconds": seconds, "kind": event.kind, "data": event.data}
-    cloud.timeline.add(end if rule.until is None else min(end, rule.until), _RESUMES, event.subject, held)
+    held = {"rule": rule.id, "operation": operation, "seconds": seconds, "kind": kind, "data": data}
+    cloud.timeline.add(end if rule.until is None else min(end, rule.until), _RESUMES, subject, held)
 
 
 def release(cloud: Cloud, rule: int | None) -> None:
