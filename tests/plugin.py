@@ -32,7 +32,6 @@ ROOT = Path(__file__).parents[1]
 END_TO_END = (
     "bench/tests/builds",
     "bench/tests/cloud/test_daemon.py",
-    "bench/tests/cloud/test_gcloud.py",
     "bench/tests/end_to_end",
     "bench/tests/engine/test_engine_crashes.py",
     "bench/tests/services/test_gcloud_services.py",

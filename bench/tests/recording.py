@@ -15,7 +15,7 @@ import secrets
 import sys
 import time
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -139,15 +139,16 @@ def _answer(reply: Reply) -> str | None:
 def _compared(answer: str | None) -> Any:
     """JSON without what is the process's; other bytes as they are."""
     try:
-        return _without(json.loads((answer or "").encode("latin-1")))
+        return without(json.loads((answer or "").encode("latin-1")), OF_THE_PROCESS)
     except ValueError:
         return answer
 
 
-def _without(value: Any) -> Any:
+def without(value: Any, names: Collection[str]) -> Any:
+    """JSON without members of these names."""
     if isinstance(value, dict):
-        return {name: _without(each) for name, each in value.items() if name not in OF_THE_PROCESS}
-    return [_without(each) for each in value] if isinstance(value, list) else value
+        return {name: without(each, names) for name, each in value.items() if name not in names}
+    return [without(each, names) for each in value] if isinstance(value, list) else value
 
 
 if __name__ == "__main__":

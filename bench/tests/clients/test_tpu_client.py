@@ -47,14 +47,6 @@ def test_an_accelerator_is_sent_as_its_number(tpus):
     assert tpus.create_node(parent=parent, node_id="v4-0", node=sent).result().accelerator_type == "v4-8"
 
 
-def test_lists_have_pages(tpus):
-    for number in range(3):
-        tpus.create_node(parent=ZONE, node_id=f"paged-{number}", node=node())
-    pager = tpus.list_nodes({"parent": ZONE, "page_size": 2})
-    assert len(list(pager.pages)) == 2
-    assert len(list(tpus.list_nodes(parent=ZONE))) == 3
-
-
 def test_a_name_that_is_taken_and_a_request_that_is_wrong_are_told_apart(tpus):
     tpus.create_node(parent=ZONE, node_id="taken", node=node())
     with pytest.raises(exceptions.Conflict):
@@ -62,12 +54,6 @@ def test_a_name_that_is_taken_and_a_request_that_is_wrong_are_told_apart(tpus):
     with pytest.raises(exceptions.BadRequest) as refused:
         tpus.create_node(parent=ZONE, node_id="wrong", node=node(labels={"Upper": "case"}))
     assert refused.value.details[0]["fieldViolations"][0]["field"] == "node.labels"
-
-
-def test_an_operation_that_fails_raises_what_it_failed_with(tpus, google):
-    google.control.fail("stockout", count=1)
-    with pytest.raises(exceptions.ResourceExhausted, match="no more capacity"):
-        tpus.create_node(parent=ZONE, node_id="unlucky", node=node()).result()
 
 
 def test_a_quota_of_requests_says_so_in_the_details(tpus, google):

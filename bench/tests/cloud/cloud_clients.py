@@ -1,22 +1,28 @@
-"""How these tests speak to a cloud: plain HTTP, or the gateway without a socket."""
+"""How these tests speak to a cloud: plain HTTP, or the application without a socket."""
 
 from __future__ import annotations
 
 import http.client
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.cloud import services, surface
 from bench.cloud.cloud import Cloud
-from bench.cloud.gateway import Gateway
+from bench.cloud.server import Application
 from bench.cloud.store import Store
 from bench.cloud.testing import Wall
+from bench.cloud.tls import Tls
 from bench.cloud.wire import HttpRequest
+from bench.tests.recording import settled, without
 
-assert services.__all__
-
+Row = tuple[str, str, Any, int]
+"""A verb, a path, a body, and the status of the answer."""
+ANSWERS = Path(__file__).with_name("answers")
+OF_CHANCE = frozenset({"ciphertext", "ciphertextCrc32c", "pid", "uptimeSeconds", "milliseconds"})
+"""Members of answers that no two runs have alike."""
 ZONE = "projects/lab/locations/us-west4-a"
 NODE: dict[str, Any] = {
     "acceleratorType": "v5litepod-4",
@@ -49,16 +55,40 @@ class Direct:
 
     def __post_init__(self) -> None:
         self.cloud = Cloud(self.store, wall=self.wall)
-        self.gateway = Gateway(self.cloud, strict_answers=True)
+        self.cloud.tls = Tls(443, "an authority")
+        self._application = Application(self.cloud, strict_answers=True)
 
     def ask(self, verb: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """verb: with the type of its body behind it where that is no plain JSON."""
         path, _, query = path.partition("?")
+        verb, _, content_type = verb.partition(" ")
         data = b"" if body is None else json.dumps(body).encode()
-        reply = self.gateway.reply(HttpRequest(verb, path, query, {}, data, "http://127.0.0.1"))
+        headers = {"authorization": "Bearer any", "content-type": content_type or "application/json"}
+        reply = self._application._reply(HttpRequest(verb, path, query, headers, data, "http://127.0.0.1"))
+        if reply.headers.get("content-type") == "text/plain":
+            return reply.status, reply.data.decode()
         return reply.status, json.loads(reply.data) if reply.data else None
 
     def control(self, verb: str, command: str, body: Any = None) -> tuple[int, Any]:
-        data = b"" if body is None else json.dumps(body).encode()
-        path, _, query = f"/_tidepool/{command}".partition("?")
-        reply = surface.reply(self.cloud, HttpRequest(verb, path, query, {}, data, "http://127.0.0.1"))
-        return reply.status, json.loads(reply.data)
+        return self.ask(verb, f"/_tidepool/{command}", body)
+
+    def check(self, rows: Iterable[Row]) -> list[str]:
+        """Ask what each row says, a second after the one before, and compare; the whole answers, a line each."""
+        lines = []
+        with settled(""):
+            for verb, path, body, status in rows:
+                self.wall.advance(1)
+                answered, found = self.ask(verb, f"/{path}", body)
+                assert answered == status, (verb, path, found)
+                lines.append(
+                    json.dumps([verb, path, answered, without(found, OF_CHANCE)], ensure_ascii=False, sort_keys=True)
+                )
+        return lines
+
+
+def compared(lines: list[str], name: str, update: bool) -> None:
+    """Hold answers against those of the file of that name, which is written anew where that is asked."""
+    golden = ANSWERS / f"{name.replace(',', '').replace(' ', '-')}.jsonl"
+    if update:
+        golden.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    assert lines == golden.read_text(encoding="utf-8").splitlines()

@@ -11,18 +11,64 @@ from bench.cloud.cloud import HANDLERS
 from bench.cloud.errors import ApiError
 from bench.cloud.router import Router
 from bench.cloud.schema import checked_body, checked_query, problems_of_answer
-from bench.cloud.testing import TestCloud
-from bench.tests.cloud.cloud_clients import NODE, ZONE, Direct, ask
+from bench.tests.cloud.cloud_clients import NODE, ZONE, Direct, Row, compared
 
-NODES = f"/v2/{ZONE}/nodes"
+NODES, MAKE, CREATE = f"v2/{ZONE}/nodes", f"v2/{ZONE}/nodes?nodeId=vm-0", "tpu.projects.locations.nodes.create"
+CALLS: dict[str, list[Row]] = {
+    "bodies": [
+        *(("POST", MAKE, {**NODE, **body}, 400) for body in (
+            {"acceleratorTipe": "v4-8"}, {"networkConfig": {"netwerk": "n"}}, {"labels": {"a": 5}}, {"labels": ["a"]},
+            {"tags": "tpu"}, {"tags": ["tpu", 1]}, {"runtimeVersion": 5}, {"schedulingConfig": {"spot": "yes"}},
+            {"networkConfig": {"queueCount": True}}, {"networkConfig": {"queueCount": "many"}},
+            {"dataDisks": [{"mode": "WRITE"}]}, {"wrong": 1, "labels": {"a": 5}})),
+        ("GET", NODES, None, 200), ("GET", NODES, {"a": 1}, 400), ("POST", MAKE, ["a"], 400),
+    ],
+    "queries": [
+        *(("GET", f"{NODES}?{query}", None, 400)
+          for query in ("colour=red", "pageSize=ten", "parent=x", "alt=xml", "prettyPrint=perhaps")),
+        *(("GET", f"{NODES}?{query}", None, 200) for query in (
+            "page_size=1", "pageSize=1", "prettyPrint=false&alt=json", "$.xgafv=2", "key=k")),
+    ],
+    "paths": [
+        ("GET", f"v2/{ZONE}/queuedResources", None, 501),
+        *(("GET", path, None, 404) for path in (
+            "", "v2", "v9/projects", "v2/projects/lab/locations/z/nodes/a/b", "/", "v2//")),
+        ("PUT", f"{NODES}/vm-0", None, 405), ("POST", MAKE, "text", 400),
+        ("GET", "_tidepool/log?limit=2&after=1", None, 200), ("GET", "_tidepool/log?limit=x", None, 400),
+        ("GET", "_tidepool/nothing", None, 404), ("POST", "_tidepool/clock", [1], 400),
+    ],
+    "parts of answers": [
+        *(("POST", f"{NODES}?nodeId=vm-{index}", {**NODE, "labels": {"a": "b", "c": "d"}}, 200)
+          for index in range(2)),
+        *(("GET", f"{NODES}?fields={fields}", None, 200) for fields in (
+            "nodes/name,nextPageToken", "nodes(name)", "*", "nodes(labels/a,state)", "unreachable")),
+        *(("GET", f"{NODES}?fields={wrong}", None, 400) for wrong in ("nodes(", "nodes)", "nodes//name", ",")),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("calls", CALLS)
+def test_a_request_is_held_to_its_document(calls: str, update_goldens: bool) -> None:
+    compared(Direct().check(CALLS[calls]), f"checks {calls}", update_goldens)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("secrets/s:addVersion", {"payload": {"data": "hunter2!"}}, "payload.data"),
+        ("secrets/s:addVersion", {"payload": "hunter2!"}, "payload"),
+        ("locations/us/keyRings/r/cryptoKeys/k:encrypt", {"plaintext": "hunter2!"}, "encryptRequest.plaintext"),
+    ],
+)
+def test_a_refused_secret_is_in_neither_the_answer_nor_the_log(path: str, body: dict[str, Any], field: str) -> None:
+    direct = Direct()
+    status, answer = direct.ask("POST", f"/v1/projects/lab/{path}", body)
+    assert (status, field in answer["error"]["message"]) == (400, True)
+    assert "hunter2" not in f"{answer}{direct.control('GET', 'log')}"
 
 
 def method(prefix: str, name: str) -> discovery.Method:
-    found = [each for each in discovery.methods(prefix, frozenset({name})) if each.id == name]
-    return found[0]
-
-
-CREATE = "tpu.projects.locations.nodes.create"
+    return next(each for each in discovery.methods(prefix, frozenset({name})) if each.id == name)
 
 
 def test_every_handler_answers_a_method_of_a_served_document() -> None:
@@ -30,122 +76,37 @@ def test_every_handler_answers_a_method_of_a_served_document() -> None:
     assert set(HANDLERS) <= known
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"acceleratorTipe": "v4-8"}, "node.acceleratorTipe"),
-        ({"networkConfig": {"netwerk": "n"}}, "node.networkConfig.netwerk"),
-        ({"labels": {"a": 5}}, "node.labels.a"),
-        ({"labels": ["a"]}, "node.labels"),
-        ({"tags": "tpu"}, "node.tags"),
-        ({"tags": ["tpu", 1]}, "node.tags[1]"),
-        ({"schedulingConfig": {"spot": "yes"}}, "node.schedulingConfig.spot"),
-        ({"networkConfig": {"queueCount": True}}, "node.networkConfig.queueCount"),
-        ({"networkConfig": {"queueCount": "many"}}, "node.networkConfig.queueCount"),
-        ({"dataDisks": [{"mode": "WRITE"}]}, "node.dataDisks[0].mode"),
-        ({"runtimeVersion": 5}, "node.runtimeVersion"),
-    ],
-)
-def test_a_body_that_breaks_the_schema_is_refused_by_its_field(
-    cloud: TestCloud, body: dict[str, Any], field: str
-) -> None:
-    status, answer = ask(cloud.url, "POST", f"{NODES}?nodeId=vm-0", {**NODE, **body})
-    assert status == 400
-    error = answer["error"]
-    assert error["status"] == "INVALID_ARGUMENT"
-    assert [each["field"] for each in error["details"][0]["fieldViolations"]] == [field]
-    assert field.rpartition(".")[2].partition("[")[0] in error["message"]
+PATCH, INSERT = "storage.buckets.patch", "compute.networks.insert"
+SENT: list[tuple[str, str, Any, Any]] = [
+    ("v2", CREATE, {"accelerator_type": "v4-8", "network_config": {"can_ip_forward": True}, "state": "READY"},
+     {"acceleratorType": "v4-8", "networkConfig": {"canIpForward": True}}),
+    ("v2", CREATE, {"labels": {"snake_case": "as_it_is"}}, {"labels": {"snake_case": "as_it_is"}}),
+    ("v2", CREATE, {"labels": None}, {}),
+    ("storage/v1", PATCH, {"labels": {"a": None}, "lifecycle": None}, {"labels": {"a": None}, "lifecycle": None}),
+    ("v2", CREATE, {"networkConfig": {"queueCount": "2"}}, {"networkConfig": {"queueCount": 2}}),
+    ("storage/v1", PATCH, {"retentionPolicy": {"retentionPeriod": 60}}, {"retentionPolicy": {"retentionPeriod": "60"}}),
+    ("compute/beta", INSERT, {"routingConfig": {"routingMode": "REGIONAL", "deleteBgpAlwaysCompareMed": False}},
+     {"routingConfig": {"routingMode": "REGIONAL"}}),
+    ("compute/beta", INSERT, {"routingConfig": {"otherField": 1}}, "otherField"),
+    ("v2", "tpu.projects.locations.nodes.get", {"a": 1}, "no body"), ("v2", CREATE, ["a"], "object"),
+]  # fmt: skip
 
 
-def test_every_offender_is_named_at_once(cloud: TestCloud) -> None:
-    body = {**NODE, "wrong": 1, "labels": {"a": 5}, "networkConfig": {"wronger": 2}}
-    details = ask(cloud.url, "POST", f"{NODES}?nodeId=vm-0", body)[1]["error"]["details"]
-    named = {each["field"] for each in details[0]["fieldViolations"]}
-    assert named == {"node.wrong", "node.labels.a", "node.networkConfig.wronger"}
+def test_a_body_is_what_the_service_sees_of_it() -> None:
+    for prefix, name, sent, expected in SENT:
+        if isinstance(expected, dict):
+            assert checked_body(method(prefix, name), sent) == expected
+        else:
+            with pytest.raises(ApiError, match=expected):
+                checked_body(method(prefix, name), sent)
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "field"),
-    [
-        ("/v1/projects/lab/secrets/s:addVersion", {"payload": {"data": "hunter2!"}}, "payload.data"),
-        ("/v1/projects/lab/secrets/s:addVersion", {"payload": "hunter2!"}, "payload"),
-        (
-            "/v1/projects/lab/locations/us/keyRings/r/cryptoKeys/k:encrypt",
-            {"plaintext": "hunter2!"},
-            "encryptRequest.plaintext",
-        ),
-    ],
-)
-def test_a_refused_secret_is_in_neither_the_answer_nor_the_log(
-    cloud: TestCloud, path: str, body: dict[str, Any], field: str
-) -> None:
-    status, answer = ask(cloud.url, "POST", path, body)
-    assert status == 400
-    assert field in answer["error"]["message"]
-    assert "hunter2" not in f"{answer}{cloud.control.log()}"
-
-
-@pytest.mark.parametrize("query", ["colour=red", "pageSize=ten", "parent=x", "alt=xml", "prettyPrint=perhaps"])
-def test_a_query_that_the_method_does_not_have_is_refused_by_name(cloud: TestCloud, query: str) -> None:
-    status, answer = ask(cloud.url, "GET", f"{NODES}?{query}")
-    assert (status, query.partition("=")[0] in answer["error"]["message"]) == (400, True)
-
-
-@pytest.mark.parametrize("query", ["page_size=1", "pageSize=1", "prettyPrint=false&alt=json", "$.xgafv=2", "key=k"])
-def test_snake_case_and_the_names_of_every_method_are_taken(cloud: TestCloud, query: str) -> None:
-    assert ask(cloud.url, "GET", f"{NODES}?{query}")[0] == 200
-
-
-def test_a_body_in_snake_case_becomes_camel_case_and_read_only_fields_are_dropped() -> None:
-    create = method("v2", CREATE)
-    sent = {"accelerator_type": "v4-8", "network_config": {"can_ip_forward": True}, "state": "READY", "id": "7"}
-    assert checked_body(create, sent) == {"acceleratorType": "v4-8", "networkConfig": {"canIpForward": True}}
-    assert checked_body(create, {"labels": {"snake_case": "kept_as_it_is"}})["labels"] == {
-        "snake_case": "kept_as_it_is"
-    }
-
-
-def test_a_null_means_not_set_except_where_it_removes() -> None:
-    assert checked_body(method("v2", CREATE), {"labels": None}) == {}
-    patch = method("storage/v1", "storage.buckets.patch")
-    assert checked_body(patch, {"labels": {"a": None}, "lifecycle": None}) == {"labels": {"a": None}, "lifecycle": None}
-
-
-def test_whole_numbers_may_come_as_text_and_long_ones_go_as_text() -> None:
-    assert checked_body(method("v2", CREATE), {"networkConfig": {"queueCount": "2"}})["networkConfig"] == {
-        "queueCount": 2
-    }
-    patch = method("storage/v1", "storage.buckets.patch")
-    policy = {"retentionPeriod": 60}
-    assert checked_body(patch, {"retentionPolicy": policy})["retentionPolicy"] == {"retentionPeriod": "60"}
-
-
-def test_what_only_the_provider_knows_is_dropped_and_not_refused() -> None:
-    routing = {"routingMode": "REGIONAL", "deleteBgpAlwaysCompareMed": False}
-    insert = method("compute/beta", "compute.networks.insert")
-    assert checked_body(insert, {"routingConfig": routing}) == {"routingConfig": {"routingMode": "REGIONAL"}}
-    with pytest.raises(ApiError, match="otherField"):
-        checked_body(insert, {"routingConfig": {"otherField": 1}})
-
-
-def test_a_body_where_none_belongs_is_refused() -> None:
-    with pytest.raises(ApiError, match="no body"):
-        checked_body(method("v2", "tpu.projects.locations.nodes.get"), {"a": 1})
-    with pytest.raises(ApiError, match="object"):
-        checked_body(method("v2", CREATE), ["a"])
-
-
-def test_a_missing_required_query_is_named() -> None:
+def test_queries_have_their_kinds_and_what_is_required_is_named() -> None:
+    listed = method("v2", "tpu.projects.locations.list")
+    pairs = [("extraLocationTypes", "a"), ("extraLocationTypes", "b"), ("pageSize", "5")]
+    assert checked_query(listed, pairs) == {"extraLocationTypes": ["a", "b"], "pageSize": 5}
     with pytest.raises(ApiError, match="project"):
         checked_query(method("storage/v1", "storage.buckets.insert"), [])
-
-
-def test_repeated_queries_are_lists_and_numbers_are_numbers() -> None:
-    listed = method("v2", "tpu.projects.locations.list")
-    assert checked_query(listed, [("extraLocationTypes", "a"), ("extraLocationTypes", "b"), ("pageSize", "5")]) == {
-        "extraLocationTypes": ["a", "b"],
-        "pageSize": 5,
-    }
 
 
 def test_answers_are_held_to_the_documents_too() -> None:
@@ -154,43 +115,13 @@ def test_answers_are_held_to_the_documents_too() -> None:
     assert len(problems_of_answer(read, {"nome": "n", "state": "SLEEPY", "labels": {"a": 1}})) == 3
 
 
-# Routing
-
-
-@pytest.fixture(scope="module")
-def router() -> Router:
-    return Router(frozenset({CREATE, "tpu.projects.locations.nodes.start", "storage.objects.get", "iam.roles.get"}))
-
-
-def test_a_custom_verb_is_part_of_the_method_and_not_of_the_name(router: Router) -> None:
+def test_a_custom_verb_is_no_part_of_a_name_and_an_encoded_slash_is() -> None:
+    router = Router(frozenset({CREATE, "tpu.projects.locations.nodes.start", "storage.objects.get"}))
     match = router.match("POST", f"/v2/{ZONE}/nodes/vm-0:start")
-    assert match.method.id == "tpu.projects.locations.nodes.start"
     assert match.params == {"name": f"{ZONE}/nodes/vm-0"}
     assert match.ids == {"projectsId": "lab", "locationsId": "us-west4-a", "nodesId": "vm-0"}
-
-
-def test_an_encoded_slash_belongs_to_the_name(router: Router) -> None:
     match = router.match("GET", "/storage/v1/b/bucket/o/folder%2Ffile%3A1")
     assert match.params == {"bucket": "bucket", "object": "folder/file:1"}
-
-
-def test_a_method_that_is_not_served_is_refused_by_its_name(cloud: TestCloud) -> None:
-    status, answer = ask(cloud.url, "GET", f"/v2/{ZONE}/queuedResources")
-    assert (status, answer["error"]["status"]) == (501, "UNIMPLEMENTED")
-    assert "tpu.projects.locations.queuedResources.list (v2)" in answer["error"]["message"]
-
-
-@pytest.mark.parametrize("path", ["/", "/v2", "/v9/projects", "/v2/projects/lab/locations/z/nodes/a/b", "//", "/v2//"])
-def test_a_path_of_no_api_is_not_found(cloud: TestCloud, path: str) -> None:
-    status, answer = ask(cloud.url, "GET", path)
-    assert (status, answer["error"]["status"]) == (404, "NOT_FOUND")
-
-
-def test_a_verb_that_a_path_does_not_have_is_refused(cloud: TestCloud) -> None:
-    assert ask(cloud.url, "PUT", f"{NODES}/vm-0")[0] == 405
-
-
-# Shapes of errors
 
 
 def test_compute_and_storage_have_the_older_shape() -> None:
@@ -200,55 +131,20 @@ def test_compute_and_storage_have_the_older_shape() -> None:
     assert refusal.rendered("compute") == refusal.rendered("storage") == {"error": older}
 
 
-def test_broken_json_is_a_400(cloud: TestCloud) -> None:
-    direct = Direct()
-    assert direct.ask("POST", f"{NODES}?nodeId=a", "text")[0] == 400
-    import http.client
-
-    connection = http.client.HTTPConnection(cloud.url.removeprefix("http://"))
-    connection.request("POST", f"{NODES}?nodeId=a", b"{")
-    assert connection.getresponse().status == 400
-    connection.close()
-
-
-def test_a_defect_of_a_handler_is_no_500(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_: object) -> dict[str, Any]:
-        raise KeyError("defect")
-
-    monkeypatch.setitem(HANDLERS, "tpu.projects.locations.nodes.list", broken)
-    direct = Direct()
-    status, answer = direct.ask("GET", NODES)
-    assert (status, "defect" in answer["error"]["message"]) == (501, True)
-    assert direct.ask("GET", f"/v2/{ZONE}/operations")[0] == 200, "and the next request is answered"
-
-
-def test_a_refused_request_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("failure", "status", "words"), [(KeyError("defect"), 501, "defect"), (ApiError(409, "no"), 409, "no")]
+)
+def test_a_handler_that_fails_is_no_500_and_leaves_no_trace(
+    monkeypatch: pytest.MonkeyPatch, failure: Exception, status: int, words: str
+) -> None:
     direct = Direct()
 
     def half(call: Any) -> dict[str, Any]:
         call.cloud.store.insert("thing", "half", {}, now=call.cloud.now)
-        raise ApiError(409, "no")
+        raise failure
 
     monkeypatch.setitem(HANDLERS, "tpu.projects.locations.nodes.list", half)
-    assert direct.ask("GET", NODES)[0] == 409
+    answered, found = direct.ask("GET", f"/{NODES}")
+    assert (answered, words in found["error"]["message"]) == (status, True)
+    direct.check([("GET", f"v2/{ZONE}/operations", None, 200)])
     assert direct.store.find("thing", "half") is None
-
-
-# Partial answers
-
-
-def test_fields_cut_an_answer(cloud: TestCloud) -> None:
-    for index in range(2):
-        ask(cloud.url, "POST", f"{NODES}?nodeId=vm-{index}", {**NODE, "labels": {"a": "b", "c": "d"}})
-
-    def seen(fields: str) -> Any:
-        return ask(cloud.url, "GET", f"{NODES}?fields={fields}")[1]
-
-    names = [{"name": f"{ZONE}/nodes/vm-{index}"} for index in range(2)]
-    assert seen("nodes/name,nextPageToken") == {"nodes": names}
-    assert seen("nodes(name)") == {"nodes": names}
-    assert seen("nodes(labels/a,state)") == {"nodes": [{"labels": {"a": "b"}, "state": "CREATING"}] * 2}
-    assert seen("*") == ask(cloud.url, "GET", NODES)[1]
-    assert seen("unreachable") == {}
-    for wrong in ("nodes(", "nodes)", "nodes//name", ","):
-        assert ask(cloud.url, "GET", f"{NODES}?fields={wrong}")[0] == 400

@@ -68,18 +68,6 @@ def test_the_keys_say_how_long_they_may_be_kept(cloud: TestCloud) -> None:
     }  # fmt: skip
 
 
-def test_a_node_that_is_made_again_is_another_instance_and_so_is_each_host(cloud: TestCloud) -> None:
-    at_the_machines_time(cloud)
-    ids = []
-    for _ in range(2):
-        cloud.control.add_node(f"{PLACE}/a", NODE)
-        for worker in (0, 1):
-            token = cloud.control.identity_token("a", "https://broker.example.com", worker=worker)
-            ids.append(read(cloud, token)["google"]["compute_engine"]["instance_id"])
-        cloud.control.remove_node("a")
-    assert len(set(ids)) == 4
-
-
 def test_a_vm_that_is_not_there_or_not_ready_has_no_metadata_server(cloud: TestCloud) -> None:
     with pytest.raises(ControlError, match="was not found"):
         cloud.control.identity_token("a", "https://broker.example.com")

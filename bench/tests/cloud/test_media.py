@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import urllib.request
 from urllib.parse import urlsplit
 
 import pytest
@@ -55,10 +54,3 @@ def test_an_upload_whose_client_goes_away_in_its_middle_writes_nothing(cloud: Te
         client.shutdown(socket.SHUT_WR)
         assert client.recv(1000) == b""
     assert ask(cloud.url, "GET", "/storage/v1/b/bucket-of-tests/o/half")[0] == 404
-
-
-def test_a_query_that_is_too_long_for_a_url_comes_as_a_body(cloud: TestCloud) -> None:
-    headers = {"X-HTTP-Method-Override": "GET", "Content-Type": "application/x-www-form-urlencoded"}
-    request = urllib.request.Request(f"{cloud.url}/storage/v1/b", b"project=lab&prefix=a", headers, method="POST")
-    with urllib.request.urlopen(request) as answer:
-        assert json.loads(answer.read()) == {"kind": "storage#buckets"}

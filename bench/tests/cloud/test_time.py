@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.cloud.clock import DueEvent, OffsetClock, Timeline, seconds_of
+from bench.cloud.clock import DueEvent, OffsetClock, Timeline
 from bench.cloud.cloud import REACTIONS, Cloud
-from bench.cloud.control import ControlError
 from bench.cloud.store import Store
-from bench.cloud.testing import EPOCH, TestCloud, Wall
-from bench.tests.cloud.cloud_clients import NODE, ZONE, Direct, ask
+from bench.cloud.testing import Wall
+from bench.tests.cloud.cloud_clients import NODE, ZONE, Direct, Row, compared
 
 
 def test_time_never_runs_backwards_even_when_the_machines_clock_does() -> None:
@@ -24,40 +23,31 @@ def test_time_never_runs_backwards_even_when_the_machines_clock_does() -> None:
     assert clock.read() == 101.0
 
 
-def test_the_clock_is_shown_and_advanced(cloud: TestCloud) -> None:
-    assert cloud.control.clock() == {"time": "2026-11-21T08:00:00.000000Z", "seconds": EPOCH, "offset": 0.0}
-    assert cloud.control.advance(90)["time"] == "2026-11-21T08:01:30.000000Z"
+CLOCK, MAKE = "_tidepool/clock", f"v2/{ZONE}/nodes?nodeId=vm-0"
+LIMIT = {"project": "p", "zone": "z", "generation": "v4", "chips": 1}
+CALLS: list[Row] = [
+    ("GET", CLOCK, None, 200),
+    ("POST", CLOCK, {"advance": 90}, 200),
+    *(("POST", CLOCK, {"advance": bad}, 400) for bad in (-1, float("nan"), float("inf"), 1e12, "1", True)),
+    *(("POST", "_tidepool/settings", {"compression": bad}, 400) for bad in (0, -1, float("nan"), 1e300, 1e-300)),
+    ("GET", CLOCK, None, 200), ("GET", "_tidepool/status", None, 200),
+    ("POST", MAKE, NODE, 200),
+    ("GET", f"v2/{ZONE}/operations", None, 200),
+    ("DELETE", MAKE.partition("?")[0] + "/vm-0", None, 200),
+    ("POST", "_tidepool/settings", {"compression": 1}, 200), ("POST", MAKE, NODE, 200),
+    ("POST", CLOCK, {"advance": 110}, 200),
+    ("GET", f"v2/{ZONE}/nodes", None, 200),
+    ("POST", CLOCK, {"advance": 10}, 200),
+    ("GET", f"v2/{ZONE}/nodes", None, 200),
+    ("POST", "_tidepool/faults", {"kind": "error"}, 200), ("POST", "_tidepool/limits", LIMIT, 200),
+    ("POST", "_tidepool/reset", None, 200), ("GET", CLOCK, None, 200),
+    ("GET", "_tidepool/nodes", None, 200), ("GET", "_tidepool/faults", None, 200),
+    ("GET", "_tidepool/limits", None, 200),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), 1e12])
-def test_a_time_that_no_calendar_has_is_refused_and_not_kept(cloud: TestCloud, seconds: float) -> None:
-    with pytest.raises(ControlError, match="advance is a number from 0"):
-        cloud.control.advance(seconds)
-    assert cloud.control.clock()["offset"] == 0.0
-
-
-@pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf"), 1e-300])
-def test_a_compression_that_gives_no_time_is_refused_and_not_kept(cloud: TestCloud, factor: float) -> None:
-    with pytest.raises(ControlError, match=r"compression is a number from 0\.001"):
-        cloud.control.set_compression(factor)
-    assert cloud.control.status()["compression"] == 1000
-
-
-def test_operations_are_compressed_and_can_be_made_realistic(cloud: TestCloud) -> None:
-    def seconds() -> float:
-        operation = ask(cloud.url, "POST", f"/v2/{ZONE}/nodes?nodeId=vm-0", NODE)[1]
-        cloud.control.advance(1000)
-        done = ask(cloud.url, "GET", f"/v2/{operation['name']}")[1]["metadata"]
-        ask(cloud.url, "DELETE", f"/v2/{ZONE}/nodes/vm-0")
-        cloud.control.advance(1000)
-        return seconds_of(done["endTime"]) - seconds_of(done["createTime"])
-
-    compressed = seconds()
-    assert 0.09 <= compressed <= 0.18
-    cloud.control.set_compression(1)
-    assert abs(seconds() - 1000 * compressed) < 0.01
-    with pytest.raises(ControlError, match="compression"):
-        cloud.control.set_compression(0)
+def test_time_is_moved_compressed_and_outlives_a_reset(update_goldens: bool) -> None:
+    compared(Direct().check(CALLS), "time", update_goldens)
 
 
 @pytest.fixture
@@ -103,16 +93,6 @@ def test_the_outcome_does_not_depend_on_when_anybody_looks() -> None:
         return direct.ask("GET", f"/v2/{ZONE}/nodes")[1]["nodes"]
 
     assert fleet(looks=1) == fleet(looks=720)
-
-
-def test_forgetting_everything_keeps_the_time(cloud: TestCloud) -> None:
-    ask(cloud.url, "POST", f"/v2/{ZONE}/nodes?nodeId=vm-0", NODE)
-    cloud.control.fail("error")
-    cloud.control.limit(project="p", zone="z", generation="v4", chips=1)
-    cloud.control.advance(60)
-    cloud.control.reset()
-    assert (cloud.control.nodes(), cloud.control.faults(), cloud.control.limits()) == ([], [], [])
-    assert cloud.control.clock()["offset"] == 60
 
 
 def operations_of(direct: Direct) -> set[str]:

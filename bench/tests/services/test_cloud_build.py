@@ -1,247 +1,145 @@
-"""Cloud Build through Google's own client: triggers, connections, what starts builds, and how a runner reports them."""
+"""Cloud Build, call by call: triggers, connections, what starts builds, and how a runner reports them."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from types import SimpleNamespace
+import uuid
 from typing import Any
 
 import pytest
-from google.auth.credentials import AnonymousCredentials
-from googleapiclient.discovery import build
 
-from bench.cloud.build_control import BuildControl
-from bench.cloud.control import ControlError
 from bench.cloud.errors import ApiError
 from bench.cloud.services.cloudbuild import substitutions
-from bench.cloud.testing import running_cloud
+from bench.tests.cloud.cloud_clients import Direct, Row, compared
 
 PROJECT = "projects/tidepool-test"
 PARENT = f"{PROJECT}/locations/us-central1"
-CONNECTION = f"{PARENT}/connections/host"
+CONNECTION, TRIGGERS = f"{PARENT}/connections/host", f"v1/{PARENT}/triggers"
 TOPIC = f"{PROJECT}/topics/builds"
-REPOSITORY = "stanford-crfm/levanter"
+REPOSITORY, SHA = "stanford-crfm/levanter", "0123456789abcdef0123456789abcdef01234567"
 LINKED = f"{CONNECTION}/repositories/levanter"
 PUSH = {"repository": LINKED, "push": {"branch": "^main$"}}
-SHA = "0123456789abcdef0123456789abcdef01234567"
 STEPS = {"steps": [{"name": "x"}]}
-
-
-@contextmanager
-def _services(url: str) -> Generator[Any]:
-    made = {
-        name: build(
-            service, version, credentials=AnonymousCredentials(), client_options={"api_endpoint": url},
-            cache_discovery=False,
-        )
-        for name, service, version in (
-            ("build", "cloudbuild", "v1"), ("host", "cloudbuild", "v2"), ("pubsub", "pubsub", "v1"),
-            ("scheduler", "cloudscheduler", "v1"), ("secrets", "secretmanager", "v1"), ("iam", "iam", "v1"),
-        )
-    }  # fmt: skip
-    yield SimpleNamespace(**made)
-    for each in made.values():
-        each.close()
-
-
-class World:
-    """One cloud with a linked repository and a topic."""
-
-    def __init__(self, services: Any, control: BuildControl) -> None:
-        self.services, self.control = services, control
-        self.triggers = services.build.projects().locations().triggers()
-        self.builds = services.build.projects().locations().builds()
-        self.operations = services.build.projects().locations().operations()
-        self.connections = services.host.projects().locations().connections()
-        self.topics = services.pubsub.projects().topics()
-        self.connections.create(parent=PARENT, connectionId="host", body={"githubConfig": {}}).execute()
-        body = {"remoteUri": f"https://github.com/{REPOSITORY}.git"}
-        self.connections.repositories().create(parent=CONNECTION, repositoryId="levanter", body=body).execute()
-        self.topics.create(name=TOPIC, body={}).execute()
-
-    def trigger(self, name: str, **more: Any) -> dict[str, Any]:
-        return self.asked(name, **more).execute()
-
-    def asked(self, name: str, **more: Any) -> Any:
-        body = {"name": name, "repositoryEventConfig": PUSH, "build": STEPS, **more}
-        kept = {key: value for key, value in body.items() if value is not None}
-        return self.triggers.create(parent=PARENT, body=kept)
-
-    def push(self, *changed: str, branch: str = "main", **more: Any) -> dict[str, Any]:
-        return self.control.push(REPOSITORY, changed, branch=branch, **more)
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    with running_cloud() as cloud, _services(cloud.url) as services:
-        yield World(services, BuildControl(cloud.url))
-
-
-def test_a_trigger_comes_back_as_it_was_sent_and_an_update_is_the_whole_of_it(world, refused):
-    body = {
-        "name": "echo",
-        "repositoryEventConfig": PUSH,
-        "includedFiles": ["images/**"],
-        "substitutions": {"_EMPTY": "", "_TAG": "x"},
-        "build": {**STEPS, "options": {"diskSizeGb": "100", "logging": "CLOUD_LOGGING_ONLY"}},
-    }
-    made = world.trigger(**body)
-    assert {**body, "repositoryEventConfig": {**PUSH, "repositoryType": "GITHUB"}}.items() <= made.items()
-    assert world.triggers.get(name=f"{PARENT}/triggers/{made['id']}").execute() == made
-    assert world.triggers.get(name=f"{PARENT}/triggers/echo").execute() == made, "a name is as good as an id"
-    assert world.triggers.list(parent=PARENT).execute()["triggers"] == [made]
-    refused(409, world.asked("echo"))
-    less = {"name": "echo", "repositoryEventConfig": PUSH, "build": STEPS, "disabled": True}
-    changed = world.triggers.patch(resourceName=made["resourceName"], body=less).execute()
-    assert (changed["disabled"], "substitutions" in changed) == (True, False)
-    assert world.triggers.delete(name=made["resourceName"]).execute() == {}
-
-
 OWN = f"{PROJECT}/serviceAccounts/builder@tidepool-test.iam.gserviceaccount.com"
+URI = {"remoteUri": f"https://github.com/{REPOSITORY}.git"}
+POLICY = {"bindings": [{"role": "roles/cloudbuild.readTokenAccessor", "members": ["user:a@example.org"]}]}
+TRIGGER_1, BUILD_1, BUILD_2 = (
+    str(uuid.uuid5(uuid.NAMESPACE_URL, f"cloudbuild.{each}")) for each in ("trigger 1", "build 1", "build 2")
+)
+OPERATION = f"v1/{PARENT}/operations/{base64.urlsafe_b64encode(BUILD_1.encode()).decode()}"
 
 
-def test_what_cannot_work_is_refused(world, refused):
-    elsewhere = {**PUSH, "repository": LINKED.replace("us-central1", "us-east1")}
-    for change, code, words in (
-        ({"build": None}, 400, "Exactly one of build"),
-        ({"build": {"steps": []}}, 400, "at least one step"),
-        ({"repositoryEventConfig": {"repository": LINKED}}, 400, "pushes to repositories"),
-        ({"repositoryEventConfig": elsewhere}, 404, "not found"),
-        ({"pubsubConfig": {"topic": f"{PROJECT}/topics/absent"}}, 404, "absent"),
-        ({"serviceAccount": OWN}, 400, "logs_bucket"),
-        ({"serviceAccount": OWN, "build": {**STEPS, "logsBucket": "gs://logs"}}, 404, "builder@"),
-        ({"includedFiles": ["[a-c].py"]}, 501, "does not read the file filter"),
-        ({"webhookConfig": {"secret": "x"}}, 501, "webhookConfig"),
-    ):
-        assert words in refused(code, world.asked("refused", **change))["message"], change
-    secret = {"authorizerCredential": {"oauthTokenSecretVersion": f"{PROJECT}/secrets/oauth/versions/1"}}
-    for body, code in (({}, 400), ({"githubConfig": secret}, 404)):
-        refused(code, world.connections.create(parent=PARENT, connectionId="nowhere", body=body))
-    assert "repositories" in refused(400, world.connections.delete(name=CONNECTION))["message"]
-    repositories, body = world.connections.repositories(), {"remoteUri": "https://gitlab.com/a/b.git"}
-    refused(400, repositories.create(parent=CONNECTION, repositoryId="other", body=body))
-    body = {"remoteUri": f"https://github.com/{REPOSITORY}.git"}
-    refused(409, repositories.create(parent=CONNECTION, repositoryId="again", body=body))
+def trigger(name: str, status: int = 200, **more: Any) -> Row:
+    body = {"name": name, "repositoryEventConfig": PUSH, "build": STEPS, **more}
+    return ("POST", TRIGGERS, {key: value for key, value in body.items() if value is not None}, status)
 
 
-def test_a_connection_is_complete_without_a_person_and_keeps_its_policy(world, refused):
-    found = world.connections.get(name=CONNECTION).execute()
-    assert (found["installationState"], found["githubConfig"]) == ({"stage": "COMPLETE"}, {})
-    binding = {"role": "roles/cloudbuild.readTokenAccessor", "members": ["user:a@example.org"]}
-    world.connections.setIamPolicy(resource=CONNECTION, body={"policy": {"bindings": [binding]}}).execute()
-    assert world.connections.getIamPolicy(resource=CONNECTION).execute()["bindings"] == [binding]
-    body = {"githubConfig": {}, "disabled": True, "etag": found["etag"]}
-    world.connections.patch(name=CONNECTION, body=body).execute()
-    assert refused(409, world.connections.patch(name=CONNECTION, body=body))["status"] == "ABORTED"
-    world.trigger("mine")
-    assert [each["reason"] for each in world.push("a")["triggers"]] == ["its connection is disabled"]
+def push(*changed: str, status: int = 200, **more: Any) -> Row:
+    where = {"repository": REPOSITORY, "branch": "main", "changed": changed, **more}
+    return ("POST", "_tidepool/builds/push", where, status)
 
 
-def test_a_push_starts_the_triggers_whose_filters_it_passes(world):
-    world.trigger("base", includedFiles=["images/levanter-base/**"], ignoredFiles=["**/*.md"])
-    world.trigger("other", includedFiles=["images/tpu-ci/**"])
-    world.trigger("any")
-    world.trigger("release", repositoryEventConfig={"repository": LINKED, "push": {"branch": "^v.*$"}})
-    world.trigger("tags", repositoryEventConfig={"repository": LINKED, "push": {"tag": "^v"}})
-    world.trigger("file", build=None, filename="cloudbuild.yaml")
-    world.trigger("paused", disabled=True)
-    told = world.push("images/levanter-base/Dockerfile", "images/levanter-base/README.md")
-    assert {each["name"]: each["reason"] for each in told["triggers"]} == {
-        "base": "changed: images/levanter-base/Dockerfile",
-        "other": "no changed file passes its filters",
-        "any": "any file",
-        "release": "branch main is not one of its",
-        "tags": "it answers no branch",
-        "file": "its configuration is in a file of the repository",
-        "paused": "the trigger is disabled",
-    }
-    assert [each["status"] for each in told["builds"]] == ["QUEUED", "QUEUED"]
-    assert told["builds"][0]["id"] == told["triggers"][0]["build"]
-    (tagged,) = world.control.push(REPOSITORY, [], tag="v1")["builds"]
-    assert (tagged["substitutions"]["TAG_NAME"], tagged["substitutions"]["TRIGGER_NAME"]) == ("v1", "tags")
-    assert world.control.push("marin-community/marin", ["a"], branch="main")["triggers"] == []
+def order(command: str, body: Any, status: int = 200) -> Row:
+    return ("POST", f"_tidepool/builds/{command}", body, status)
 
 
-def test_a_build_knows_the_commit_that_started_it(world):
-    steps = [{"name": "x", "args": ["$_PLACE:$SHORT_SHA", "$BUILD_ID", "$LOCATION", "${_REV}"]}]
-    made = world.trigger(
-        "told",
-        substitutions={"_PLACE": "here/$PROJECT_ID"},
-        build={"steps": steps, "tags": ["image-$_PLACE"], "substitutions": {"_REV": "$COMMIT_SHA"}},
-    )
-    (found,) = world.push("a", commit=SHA)["builds"]
-    assert found["steps"][0]["args"] == ["here/tidepool-test:0123456", found["id"], "us-central1", SHA]
-    assert found["tags"] == ["image-here/tidepool-test", f"trigger-{made['id']}"]
-    assert found["substitutions"] == {
-        "TRIGGER_NAME": "told",
-        "BRANCH_NAME": "main",
-        "REF_NAME": "main",
-        "COMMIT_SHA": SHA,
-        "REVISION_ID": SHA,
-        "SHORT_SHA": SHA[:7],
-        "REPO_FULL_NAME": REPOSITORY,
-        "REPO_NAME": "levanter",
-        "_PLACE": "here/tidepool-test",
-        "_REV": SHA,
-    }
-    assert (found["buildTriggerId"], found["source"]["connectedRepository"]["revision"]) == (made["id"], SHA)
-    assert world.builds.get(name=found["name"]).execute() == found
+def run(name: str, source: Any, status: int = 200) -> Row:
+    return ("POST", f"{TRIGGERS}/{name}:run", {"source": source}, status)
 
 
-def test_messages_times_and_people_start_builds(world, refused):
-    listener = {
-        "repositoryEventConfig": None,
-        "pubsubConfig": {"topic": TOPIC},
-        "build": {"steps": [{"name": "x", "args": ["$_IMAGE"]}]},
-        "substitutions": {"_IMAGE": "$(body.message.attributes.image)"},
-    }
-    world.trigger("listener", **listener)
-    world.trigger("asleep", **listener, disabled=True)
-    world.topics.publish(topic=TOPIC, body={"messages": [{"attributes": {"image": "tpu-ci"}}]}).execute()
-    (found,) = world.control.builds("QUEUED")
-    assert (found["steps"][0]["args"], "source" in found) == (["tpu-ci"], False)
-    target = {"topicName": TOPIC, "data": base64.b64encode(b"{}").decode(), "attributes": {"image": "cluster"}}
-    job = {"name": f"{PARENT}/jobs/daily", "schedule": "0 3 * * *", "timeZone": "Etc/UTC", "pubsubTarget": target}
-    world.services.scheduler.projects().locations().jobs().create(parent=PARENT, body=job).execute()
-    world.control.advance(4 * 24 * 3600)
-    built = [each["createTime"] for each in world.control.builds()[1:]]
-    assert built == [f"2026-11-{day}T03:00:00.000000Z" for day in (22, 23, 24, 25)]
-    name = world.trigger("by-hand", disabled=True)["resourceName"]
-    pushed = world.push("a")["commit"]
-    refused(400, world.triggers.run(name=name, body={}))
-    for source, commit in (({"branchName": "main"}, pushed), ({"commitSha": SHA}, SHA)):
-        begun = world.triggers.run(name=name, body={"source": source}).execute()
-        assert (begun["metadata"]["build"]["substitutions"]["COMMIT_SHA"], begun["done"]) == (commit, False)
+WORLD: list[Row] = [
+    ("POST", f"v2/{PARENT}/connections?connectionId=host", {"githubConfig": {}}, 200),
+    ("POST", f"v2/{CONNECTION}/repositories?repositoryId=levanter", URI, 200),
+    ("PUT", f"v1/{TOPIC}", {}, 200),
+]
+ECHO: Any = {
+    "includedFiles": ["images/**"], "substitutions": {"_EMPTY": "", "_TAG": "x"},
+    "build": {**STEPS, "options": {"diskSizeGb": "100", "logging": "CLOUD_LOGGING_ONLY"}},
+}  # fmt: skip
+LISTENER: Any = {
+    "repositoryEventConfig": None, "pubsubConfig": {"topic": TOPIC},
+    "build": {"steps": [{"name": "x", "args": ["$_IMAGE"]}]},
+    "substitutions": {"_IMAGE": "$(body.message.attributes.image)"},
+}  # fmt: skip
+ENDED = {"one": {"status": "SUCCESS", "seconds": 1.5}, "1": {"status": "FAILURE", "seconds": 1.5}}
+CALLS: dict[str, list[Row]] = {
+    "triggers": [
+        trigger("echo", **ECHO),
+        *(("GET", f"{TRIGGERS}/{key}", None, 200) for key in ("echo", TRIGGER_1)),
+        ("GET", TRIGGERS, None, 200), trigger("echo", 409),
+        ("PATCH", f"{TRIGGERS}/echo", {"name": "echo", "repositoryEventConfig": PUSH, "build": STEPS, "disabled": True},
+         200),
+        ("DELETE", f"{TRIGGERS}/{TRIGGER_1}", None, 200), ("GET", f"{TRIGGERS}/echo", None, 404),
+    ],
+    "refusals": [
+        *(trigger("refused", code, **change) for change, code in (
+            ({"build": None}, 400), ({"build": {"steps": []}}, 400),
+            ({"repositoryEventConfig": {"repository": LINKED}}, 400),
+            ({"repositoryEventConfig": {**PUSH, "repository": LINKED.replace("central1", "east1")}}, 404),
+            ({"pubsubConfig": {"topic": f"{PROJECT}/topics/absent"}}, 404), ({"serviceAccount": OWN}, 400),
+            ({"serviceAccount": OWN, "build": {**STEPS, "logsBucket": "gs://logs"}}, 404),
+            ({"includedFiles": ["[a-c].py"]}, 501), ({"webhookConfig": {"secret": "x"}}, 501))),
+        *(("POST", f"v2/{PARENT}/connections?connectionId=other", body, code) for body, code in (
+            ({}, 400), ({"githubConfig": {"authorizerCredential": {
+                "oauthTokenSecretVersion": f"{PROJECT}/secrets/oauth/versions/1"}}}, 404))),
+        ("DELETE", f"v2/{CONNECTION}", None, 400),
+        ("POST", f"v2/{CONNECTION}/repositories?repositoryId=b", {"remoteUri": "https://gitlab.com/a/b.git"}, 400),
+        ("POST", f"v2/{CONNECTION}/repositories?repositoryId=again", URI, 409),
+        push(repository="levanter", status=400), push(tag="v1", status=400), push(commit="1", status=400),
+    ],
+    "a connection": [
+        ("GET", f"v2/{CONNECTION}", None, 200),
+        ("POST", f"v2/{CONNECTION}:setIamPolicy", {"policy": POLICY}, 200),
+        ("GET", f"v2/{CONNECTION}:getIamPolicy", None, 200),
+        ("PATCH", f"v2/{CONNECTION}", {"githubConfig": {}, "etag": "c3RhbGU="}, 409),
+        ("PATCH", f"v2/{CONNECTION}", {"githubConfig": {}, "disabled": True}, 200), trigger("mine"),
+        push("a"),
+    ],
+    "pushes": [
+        trigger("base", includedFiles=["images/levanter-base/**"], ignoredFiles=["**/*.md"]),
+        trigger("other", includedFiles=["images/tpu-ci/**"]), trigger("any"),
+        trigger("release", repositoryEventConfig={"repository": LINKED, "push": {"branch": "^v.*$"}}),
+        trigger("tags", repositoryEventConfig={"repository": LINKED, "push": {"tag": "^v"}}),
+        trigger("file", build=None, filename="cloudbuild.yaml"), trigger("paused", disabled=True),
+        push("images/levanter-base/Dockerfile", "images/levanter-base/README.md"), push(branch="", tag="v1"),
+        push("a", repository="marin-community/marin"),
+    ],
+    "what a build knows": [
+        trigger("told", substitutions={"_PLACE": "here/$PROJECT_ID"}, build={
+            "steps": [{"name": "x", "args": ["$_PLACE:$SHORT_SHA", "$BUILD_ID", "$LOCATION", "${_REV}"]}],
+            "tags": ["image-$_PLACE"], "substitutions": {"_REV": "$COMMIT_SHA"}}),
+        push("a", commit=SHA),
+        ("GET", f"v1/{PARENT}/builds/{BUILD_1}", None, 200),
+    ],
+    "messages, times and people": [
+        trigger("listener", **LISTENER), trigger("asleep", **LISTENER, disabled=True),
+        ("POST", f"v1/{TOPIC}:publish", {"messages": [{"attributes": {"image": "tpu-ci"}}]}, 200),
+        order("list", {"status": ["QUEUED"]}),
+        ("POST", f"v1/{PARENT}/jobs", {"name": f"{PARENT}/jobs/daily", "schedule": "0 3 * * *", "pubsubTarget": {
+            "topicName": TOPIC, "data": "e30=", "attributes": {"image": "cluster"}}}, 200),
+        ("POST", "_tidepool/clock", {"advance": 4 * 24 * 3600}, 200),
+        order("list", {}), trigger("by-hand", disabled=True), run("by-hand", {}, 400), push("a", commit="1" * 40),
+        run("by-hand", {"branchName": "main"}), run("by-hand", {"commitSha": SHA}),
+    ],
+    "a runner": [
+        trigger("reported", build={"steps": [{"id": "one", "name": "x"}, {"name": "y"}]}),
+        run("reported", {"branchName": "main"}), push("a"), order("take", {}), order("take", {"name": BUILD_1}, 400),
+        order("report", {"name": BUILD_1, "status": "HALF"}, 400),
+        order("report", {"name": BUILD_1, "status": "FAILURE", "steps": ENDED}), ("GET", OPERATION, None, 200),
+        order("report", {"name": BUILD_1, "status": "SUCCESS"}, 400), order("take", {"name": BUILD_2}),
+        ("POST", f"v1/{PARENT}/builds/{BUILD_2}:cancel", {}, 200),
+        order("report", {"name": BUILD_2, "status": "SUCCESS"}), order("take", {}),
+        order("take", {"name": "nobody"}, 404), order("pushed", {"repository": REPOSITORY, "branch": "main"}),
+        order("pushed", {"repository": REPOSITORY, "branch": "main", "commit": SHA}), order("list", {}),
+        ("GET", f"v1/{PARENT}/builds?filter=status%3DCANCELLED", None, 200),
+        ("GET", f"v1/{PARENT}/builds?filter=build_trigger_id%3D{TRIGGER_1}", None, 200),
+    ],
+}  # fmt: skip
 
 
-def test_a_runner_takes_builds_in_their_order_and_its_report_ends_the_operation(world):
-    steps = [{"id": "one", "name": "x"}, {"name": "y"}]
-    name = world.trigger("reported", build={"steps": steps})["resourceName"]
-    operation = world.triggers.run(name=name, body={"source": {"branchName": "main"}}).execute()
-    second = world.push("a")["builds"][0]
-    taken = world.control.take()
-    assert (taken["id"], taken["status"]) == (operation["metadata"]["build"]["id"], "WORKING")
-    with pytest.raises(ControlError, match="WORKING"):
-        world.control.take(taken["id"])
-    reported = {"one": {"status": "SUCCESS", "seconds": 1.5}, "1": {"status": "FAILURE", "seconds": 1.5}}
-    done = world.control.report(taken["id"], status="FAILURE", steps=reported)
-    first, last = (step["timing"] for step in done["steps"])
-    assert [step["status"] for step in done["steps"]] == ["SUCCESS", "FAILURE"]
-    assert first["endTime"] == last["startTime"] == "2026-11-21T08:00:01.500000Z"
-    ended = world.operations.get(name=operation["name"]).execute()
-    assert (ended["done"], "FAILURE" in ended["error"]["message"]) == (True, True)
-    with pytest.raises(ControlError, match="nobody runs it"):
-        world.control.report(taken["id"], status="SUCCESS")
-    assert world.control.take(second["id"])["id"] == second["id"]
-    world.builds.cancel(name=second["name"], body={}).execute()
-    assert world.control.report(second["name"], status="SUCCESS")["status"] == "CANCELLED"
-    assert world.control.take() is None
-    listed = world.builds.list(parent=PARENT, filter='status="CANCELLED"').execute()["builds"]
-    assert [each["id"] for each in listed] == [second["id"]]
-    of_trigger = f'build_trigger_id="{name.rpartition("/")[2]}"'
-    assert len(world.builds.list(parent=PARENT, filter=of_trigger).execute()["builds"]) == 2
+@pytest.mark.parametrize("calls", CALLS)
+def test_cloud_build_answers_each_call(calls: str, update_goldens: bool) -> None:
+    compared(Direct().check([*WORLD, *CALLS[calls]]), f"builds {calls}", update_goldens)
 
 
 def test_variables_are_filled_in_everywhere_but_in_scripts():

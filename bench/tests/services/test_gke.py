@@ -1,300 +1,196 @@
-"""Clusters and node pools of GKE through Google's own client: their lives, refusals, chips and faults."""
+"""Clusters and node pools of GKE, call by call: their lives, refusals, chips and faults."""
 
 from __future__ import annotations
 
-import itertools
+from typing import Any
 
 import pytest
 
-from bench.cloud.control import ControlError
-from bench.cloud.kubernetes.control import KubernetesControl
-from bench.tests.services.gke import Gke
+from bench.tests.cloud.cloud_clients import Direct, Row, compared
 
-REGION, ZONE = "us-central2", "us-central2-b"
-NUMBERS = itertools.count()
-V4 = {"machineType": "ct4p-hightpu-4t"}
-SLICE = {
-    "name": "slice",
-    "initialNodeCount": 2,
-    "config": V4,
+P, ZONE = "projects/gke-lab", "us-central2-b"
+C = f"container/v1/{P}/locations/us-central2/clusters"
+TRAIN, POOLS = f"{C}/train", f"{C}/train/nodePools"
+SLICE, BATCH = f"{POOLS}/slice", f"{POOLS}/batch"
+GROUPS = f"compute/v1/{P}/zones/{ZONE}/instanceGroupManagers"
+WEST = f"container/v1/{P}/locations/us-west4"
+NAME = TRAIN.removeprefix("container/v1/")
+NODES = f"kubernetes/{NAME}/api/v1/nodes?labelSelector=cloud.google.com/gke-nodepool%3D"
+V4, PLAIN = {"machineType": "ct4p-hightpu-4t"}, {"machineType": "n2-standard-4"}
+CLUSTER: dict[str, Any] = {"name": "train", "initialNodeCount": 1, "locations": [ZONE], "nodeConfig": PLAIN}
+POOL: dict[str, Any] = {
+    "name": "slice", "initialNodeCount": 2, "config": V4,
     "placementPolicy": {"type": "COMPACT", "tpuTopology": "2x2x2"},
-}
-RESERVED = {
-    "consumeReservationType": "SPECIFIC_RESERVATION",
-    "key": "compute.googleapis.com/reservation-name",
-    "values": ["held"],
-}
+}  # fmt: skip
+RESERVED = {"consumeReservationType": "SPECIFIC_RESERVATION", "values": ["held"]}
+POLICIES = f"compute/v1/{P}/regions/us-central1/resourcePolicies"
+POT = {"project": "gke-lab", "zone": ZONE, "generation": "v4"}
+FAULTS, LIMITS, CLOCK = "_tidepool/faults", "_tidepool/limits", "_tidepool/clock"
 
 
-@pytest.fixture
-def gke(google, client, settled):
-    """A project of its own with a cluster `train` in us-central2."""
-    made = Gke(client, google, settled, f"gke-{next(NUMBERS)}", REGION)
-    made.create(zones=[ZONE])
-    yield made
-    google.control.mend()
+def add(status: int = 200, **more: Any) -> Row:
+    return ("POST", POOLS, {"nodePool": {**POOL, **more}}, status)
 
 
-def test_a_cluster_is_shown_with_what_the_service_fills_in_until_it_goes_with_its_pools(gke, refused):
-    got = gke.cluster()
-    assert (got["status"], got["currentMasterVersion"], got["currentNodeCount"]) == (
-        "RUNNING", "1.35.4-gke.1400000", 1
-    )  # fmt: skip
-    assert got["releaseChannel"] == {"channel": "REGULAR"}
-    assert got["networkConfig"]["network"] == f"projects/{gke.project}/global/networks/default"
-    assert [pool["name"] for pool in got["nodePools"]] == ["default-pool"]
-    assert got["selfLink"].endswith(f"/container/v1/{gke.name}")
-    listed = gke.clusters.list(parent=f"projects/{gke.project}/locations/-").execute()
-    assert [each["name"] for each in listed["clusters"]] == ["train"]
-    gke.add(SLICE)
-    assert got["endpoint"].endswith(f"/kubernetes/{gke.name}")
-    assert len(gke.kubernetes_nodes("slice")) == 2
-    gke.wait(gke.clusters.delete(name=gke.name).execute())
-    refused(404, gke.clusters.get(name=gke.name))
-    refused(404, gke.pools.get(name=gke.pool_name("slice")))
-    managers = gke.compute.instanceGroupManagers().list(project=gke.project, zone=ZONE).execute()
-    assert "items" not in managers
-    assert gke.name not in {each["cluster"] for each in gke.kubernetes.clusters()}
+def size(count: int) -> Row:
+    return ("POST", f"{SLICE}:setSize", {"nodeCount": count}, 200)
 
 
-def test_a_cluster_of_a_region_has_three_zones_unless_it_names_others(client, google, settled):
-    gke = Gke(client, google, settled, "gke-regional", "us-central1")
-    gke.create(machine="e2-standard-4")
-    assert gke.cluster()["locations"] == ["us-central1-a", "us-central1-b", "us-central1-c"]
-    assert gke.cluster()["currentNodeCount"] == 3
+def update(**change: Any) -> Row:
+    return ("PUT", TRAIN, {"update": change}, 200)
 
 
-def test_an_operation_ends_with_the_clock_and_machines_of_a_pool_are_listed_then(still, still_client, refused):
-    gke = Gke(still_client, still, lambda begun, _: still.control.advance(3600) and begun, "gke-still", REGION)
-    body = {"name": "train", "initialNodeCount": 1, "locations": [ZONE], "nodeConfig": {"machineType": "n2-standard-4"}}
-    begun = gke.clusters.create(parent=gke.parent, body={"cluster": body}).execute()
-    assert (begun["status"], begun["operationType"]) == ("RUNNING", "CREATE_CLUSTER")
-    assert begun["targetLink"].endswith(gke.name)
-    assert gke.cluster()["status"] == "PROVISIONING"
-    error = refused(400, gke.pools.create(parent=gke.name, body={"nodePool": SLICE}))
-    assert (error["status"], error["errors"][0]["reason"]) == ("FAILED_PRECONDITION", "failedPrecondition")
-    gke.wait(begun)
-    begun = gke.pools.create(parent=gke.name, body={"nodePool": SLICE}).execute()
-    assert (gke.pool("slice")["status"], gke.nodes("slice")) == ("PROVISIONING", 0)
-    gke.wait(begun)
-    assert (gke.pool("slice")["status"], gke.nodes("slice")) == ("RUNNING", 2)
+HELD: Row = ("GET", LIMITS, None, 200)
+MACHINES: Row = ("GET", GROUPS, None, 200)
+BEGUN: Row = ("POST", C, {"cluster": CLUSTER}, 200)
+STOCKOUT: Row = ("POST", FAULTS, {"kind": "stockout", "zone": ZONE, "accelerator": "v4-16", "count": 1}, 200)
+CALLS: dict[str, list[Row]] = {
+    "a cluster": [
+        BEGUN,
+        ("GET", TRAIN, None, 200),
+        ("GET", f"container/v1/{P}/locations/-/clusters", None, 200), add(),
+        MACHINES, ("GET", f"{NODES}slice", None, 200),
+        ("POST", "_tidepool/kubernetes", {"endpoint": "127.0.0.1:6443", "ca": "Q0E=", "cluster": NAME}, 200),
+        ("GET", TRAIN, None, 200),
+        ("POST", "_tidepool/kubernetes", {"endpoint": "127.0.0.1:1", "cluster": "train"}, 400),
+        ("DELETE", TRAIN, None, 200), ("GET", TRAIN, None, 404), ("GET", SLICE, None, 404), MACHINES,
+        ("GET", f"{NODES}slice", None, 503),
+        ("POST", C.replace("central2", "central1"), {"cluster": {**CLUSTER, "locations": []}}, 200),
+        ("GET", TRAIN.replace("central2", "central1"), None, 200),
+    ],
+    "places": [
+        *(("POST", f"container/v1/{P}/locations/{place}/clusters", {"cluster": {
+            **CLUSTER, "name": name, "releaseChannel": {"channel": channel}, "privateClusterConfig": {
+                "enablePrivateNodes": True}}}, 200) for place, name, channel in (
+                    (ZONE, "zonal", "RAPID"), ("us-central2", "stable", "STABLE"),
+                    ("us-central2", "none", "UNSPECIFIED"))),
+        ("GET", f"container/v1/{P}/locations/-/clusters", None, 200),
+        ("GET", f"container/v1/{P}/locations/us-central2/operations/operation-1795248002000-000000000002", None, 200),
+        ("POST", f"container/v1/{P}/locations/us-central2/clusters/none/nodePools", {"nodePool": {
+            **POOL, "config": {**V4, "reservationAffinity": {**RESERVED, "values": ["projects/x/reservations/y"]}}}},
+         200),
+        ("GET", f"container/v1/{P}/locations/us-central2/clusters/none/nodePools", None, 200),
+        ("GET", f"kubernetes/{P}/locations/us-central2/clusters/none/api/v1/nodes", None, 200),
+        ("GET", GROUPS, None, 200), ("POST", "_tidepool/kubernetes", {"endpoint": "127.0.0.1:2"}, 200),
+        ("GET", "_tidepool/kubernetes?cluster=none", None, 200),
+        ("POST", f"{WEST}/clusters", {"cluster": {
+            **CLUSTER, "locations": ["us-west4-a"], "secretManagerConfig": {"enabled": True}}}, 200),
+        ("GET", f"{WEST}/clusters/train", None, 200),
+        ("GET", f"kubernetes/{P}/locations/us-west4/clusters/train/apis/secrets-store.csi.x-k8s.io/v1", None, 200),
+        ("POST", f"{WEST}/clusters/train/nodePools", {"nodePool": {
+            **POOL, "config": {"machineType": "ct5lp-hightpu-4t"}, "placementPolicy": {"tpuTopology": "2x4"}}}, 200),
+        *(("PUT", f"{WEST}/clusters/train/nodePools/slice", {"machineType": f"ct5lp-hightpu-{chips}t"}, code)
+          for chips, code in ((1, 400), (8, 200))),
+    ],
+    "operations": [
+        ("POST", "_tidepool/settings", {"compression": 1}, 200), BEGUN,
+        ("GET", TRAIN, None, 200),
+        add(400),
+        ("POST", CLOCK, {"advance": 3600}, 200), add(), ("GET", SLICE, None, 200),
+        MACHINES, ("POST", CLOCK, {"advance": 3600}, 200), ("GET", SLICE, None, 200),
+        MACHINES, ("POST", FAULTS, {"kind": "hang", "method": "container.*", "count": 1}, 200),
+        add(name="hangs"), ("POST", CLOCK, {"advance": 3600}, 200),
+        add(400, name="next"), ("DELETE", FAULTS, None, 200),
+        ("POST", CLOCK, {"advance": 3600}, 200), ("GET", f"{POOLS}/hangs", None, 200),
+    ],
+    "a slice": [
+        BEGUN,
+        add(config={**V4, "spot": True, "labels": {"owner": "core"},
+                    "taints": [{"key": "team", "value": "core", "effect": "NO_EXECUTE"}]},
+            maxPodsConstraint={"maxPodsPerNode": "15"}),
+        ("GET", SLICE, None, 200),
+        ("GET", f"{NODES}slice", None, 200),
+        size(0), MACHINES, ("GET", f"{NODES}slice", None, 200),
+        ("POST", POOLS, {"nodePool": {"name": "one", "initialNodeCount": 1, "config": V4}}, 200),
+        ("GET", f"{NODES}one", None, 200),
+    ],
+    "changes": [
+        BEGUN, add(name="batch", config={"machineType": "n2-standard-16"}, placementPolicy={}),
+        ("PUT", BATCH, {"labels": {"labels": {"team": "core"}}}, 200),
+        ("PUT", BATCH, {"machineType": "n2-standard-32", "diskSizeGb": "200"}, 200),
+        ("POST", f"{BATCH}:setManagement", {"management": {"autoUpgrade": True}}, 200),
+        update(desiredNodePoolId="batch", desiredNodePoolAutoscaling={"enabled": True, "maxNodeCount": 9}),
+        ("GET", BATCH, None, 200),
+        ("POST", f"{BATCH}:setManagement", {}, 200),
+        *(("POST", f"{TRAIN}:setMaintenancePolicy", {"maintenancePolicy": {
+            "window": {"dailyMaintenanceWindow": {"startTime": hour}}, **more}}, code) for hour, more, code in (
+                ("03:00", {}, 200), ("04:00", {}, 200), ("05:00", {"resourceVersion": "another"}, 400))),
+        ("GET", TRAIN, None, 200),
+        update(desiredMasterVersion="1.36"), update(desiredCostManagementConfig={"enabled": True}),
+        update(desiredClusterAutoscaling={"enableNodeAutoprovisioning": True}),
+        ("PUT", TRAIN, {"update": {}}, 400),
+        ("GET", TRAIN, None, 200),
+        *(("POST", f"{TRAIN}:setResourceLabels", {"resourceLabels": {"a": "b"}, "labelFingerprint": "AAAAAA=="}, code)
+          for code in (200, 412)),
+        ("GET", TRAIN, None, 200),
+    ],
+    "refusals": [
+        BEGUN,
+        add(400, config={"machineType": "e2-standard-4"}),
+        add(400, config={"machineType": "ct6e-standard-4t"}),
+        add(400, config={"machineType": "q9-standard-4"}),
+        add(400, name="p" * 41), add(409, name="default-pool"),
+        add(400, initialNodeCount=1),
+        add(400, config={**V4, "reservationAffinity": RESERVED}),
+        add(400, config={**V4, "serviceAccount": "nodes@gke-lab.iam.gserviceaccount.com"}),
+        add(400, placementPolicy={"policyName": "absent", "tpuTopology": "2x2x2"}),
+        add(400, locations=["us-east5-a"]),
+        *(("POST", C, {"cluster": {**CLUSTER, "name": "other", **change}}, code) for change, code in (
+            ({"initialNodeCount": 0}, 400), ({"network": "absent"}, 404), ({"subnetwork": "absent"}, 400),
+            ({"ipAllocationPolicy": {"clusterSecondaryRangeName": "pods"}}, 400), ({"locations": ["us-east5-a"]}, 400),
+            ({"initialClusterVersion": "1.99"}, 400), ({"name": "train"}, 409), ({"resourceLabels": {"A": "b"}}, 400))),
+        add(400, config={**V4, "reservationAffinity": {"consumeReservationType": "SPECIFIC_RESERVATION"}}),
+        ("GET", TRAIN, None, 200), ("GET", f"{C}/other", None, 404),
+        ("DELETE", f"compute/v1/{P}/regions/us-central2/subnetworks/default", None, 400),
+        ("DELETE", f"compute/v1/{P}/global/networks/default", None, 400),
+    ],
+    "a workload policy": [
+        ("POST", C.replace("central2", "central1"), {"cluster": {**CLUSTER, "locations": ["us-central1-c"]}}, 200),
+        ("POST", POLICIES, {"name": "pair", "workloadPolicy": {"type": "HIGH_THROUGHPUT"}}, 200),
+        ("POST", POOLS.replace("central2", "central1"), {"nodePool": {
+            **POOL, "config": {"machineType": "tpu7x-standard-4t"},
+            "placementPolicy": {"type": "COMPACT", "policyName": "pair", "tpuTopology": "2x2x2"}}}, 200),
+        ("GET", SLICE.replace("central2", "central1"), None, 200),
+        ("DELETE", f"{POLICIES}/pair", None, 400),
+    ],
+    "reservations": [
+        BEGUN, ("POST", LIMITS, {**POT, "capacity": "reserved", "chips": 16, "name": "held"}, 200),
+        *(add(name=name, config={**V4, "reservationAffinity": {**RESERVED, "values": [value]}}) for name, value in (
+            ("first", "held"), ("second", f"{P}/reservations/held"), ("third", "held"))), HELD,
+        ("GET", f"{POOLS}/third", None, 200),
+    ],
+    "quotas": [
+        BEGUN, ("POST", LIMITS, {**POT, "chips": 12}, 200), add(), HELD,
+        add(403, name="more"), size(0), HELD, add(name="more"),
+        ("DELETE", f"{POOLS}/more", None, 200), HELD, size(2), HELD,
+        ("DELETE", TRAIN, None, 200), HELD,
+    ],
+    "stockouts": [
+        BEGUN, STOCKOUT, add(),
+        ("GET", SLICE, None, 200), MACHINES,
+        ("DELETE", SLICE, None, 200), STOCKOUT, add(initialNodeCount=0),
+        ("GET", SLICE, None, 200), size(2),
+        ("GET", SLICE, None, 200), MACHINES, size(2),
+        ("GET", SLICE, None, 200), MACHINES,
+    ],
+    "faults": [
+        BEGUN, add(initialNodeCount=0),
+        *(row for method, asked in (
+            ("create", add(name="another")), ("update", ("PUT", SLICE, {"tags": {"tags": ["a"]}}, 200)),
+            ("setSize", size(2)), ("delete", ("DELETE", SLICE, None, 200))) for row in (
+                ("POST", FAULTS, {"kind": "operation", "status": "INTERNAL", "count": 1,
+                                  "method": f"container.*.nodePools.{method}"}, 200), asked)),
+        ("GET", FAULTS, None, 200),
+        ("POST", FAULTS, {"kind": "operation", "count": 2, "method": "container.*.clusters.*"}, 200),
+        ("POST", C, {"cluster": {**CLUSTER, "name": "other"}}, 200), ("GET", f"{C}/other", None, 200),
+        update(desiredMasterVersion="1.36"), ("GET", TRAIN, None, 200),
+        ("GET", f"{POOLS}/another", None, 200),
+        ("GET", SLICE, None, 200), MACHINES,
+        ("GET", f"container/v1/{P}/locations/us-central2/operations/none", None, 404),
+    ],
+}  # fmt: skip
 
 
-def test_a_pool_of_a_slice_is_shown_as_it_was_sent_and_has_all_its_nodes_or_none(gke):
-    taint = {"key": "team", "value": "core", "effect": "NO_EXECUTE"}
-    config = {**V4, "spot": True, "labels": {"owner": "core"}, "taints": [taint]}
-    gke.add({**SLICE, "config": config, "maxPodsConstraint": {"maxPodsPerNode": "15"}})
-    got = gke.pool("slice")
-    assert (got["status"], got["placementPolicy"], got["locations"]) == ("RUNNING", SLICE["placementPolicy"], [ZONE])
-    assert got["config"]["diskType"] == "pd-balanced"
-    node, other = gke.kubernetes_nodes("slice")
-    assert node["metadata"]["name"] != other["metadata"]["name"]
-    assert {
-        "cloud.google.com/gke-spot": "true",
-        "cloud.google.com/gke-provisioning": "spot",
-        "cloud.google.com/gke-tpu-accelerator": "tpu-v4-podslice",
-        "cloud.google.com/gke-tpu-topology": "2x2x2",
-        "node.kubernetes.io/instance-type": "ct4p-hightpu-4t",
-        "topology.kubernetes.io/zone": ZONE,
-        "owner": "core",
-    }.items() <= node["metadata"]["labels"].items()
-    assert node["spec"]["taints"] == [
-        {"key": "team", "value": "core", "effect": "NoExecute"},
-        {"key": "google.com/tpu", "value": "present", "effect": "NoSchedule"},
-    ]
-    assert (node["status"]["capacity"]["google.com/tpu"], node["status"]["allocatable"]["pods"]) == ("4", "15")
-    gke.resize("slice", 0)
-    assert (gke.nodes("slice"), gke.kubernetes_nodes("slice")) == (0, [])
-    gke.add({"name": "one", "initialNodeCount": 1, "config": V4})
-    (node,) = gke.kubernetes_nodes("one")
-    assert node["metadata"]["labels"]["cloud.google.com/gke-tpu-topology"] == "2x2x1"
-
-
-def test_a_cluster_and_its_pools_are_changed_part_by_part(gke, refused):
-    gke.add({"name": "batch", "initialNodeCount": 1, "config": {"machineType": "n2-standard-16"}})
-    pool = gke.pool_name("batch")
-    scaled = {"enabled": True, "maxNodeCount": 9}
-    for body in ({"labels": {"labels": {"team": "core"}}}, {"machineType": "n2-standard-32", "diskSizeGb": "200"}):
-        gke.wait(gke.pools.update(name=pool, body=body).execute())
-    gke.wait(gke.pools.setManagement(name=pool, body={"management": {"autoUpgrade": True}}).execute())
-    for change in (
-        {"desiredNodePoolId": "batch", "desiredNodePoolAutoscaling": scaled},
-        {"desiredNodePoolId": "batch", "desiredImageType": "UBUNTU_CONTAINERD"},
-        {"desiredMasterVersion": "1.36"},
-        {"desiredCostManagementConfig": {"enabled": True}},
-        {"desiredDnsConfig": {"clusterDns": "CLOUD_DNS"}},
-        {"desiredIntraNodeVisibilityConfig": {"enabled": True}},
-    ):
-        gke.wait(gke.clusters.update(name=gke.name, body={"update": change}).execute())
-    got, cluster = gke.pool("batch"), gke.cluster()
-    assert (got["management"], got["autoscaling"]) == ({"autoUpgrade": True}, scaled)
-    expected = {"labels": {"team": "core"}, "machineType": "n2-standard-32", "diskSizeGb": 200}
-    assert {**expected, "imageType": "UBUNTU_CONTAINERD"}.items() <= got["config"].items()
-    assert (cluster["currentMasterVersion"], cluster["costManagementConfig"]) == (
-        "1.36.4-gke.1400000", {"enabled": True}
-    )  # fmt: skip
-    assert (cluster["networkConfig"]["dnsConfig"], cluster["networkConfig"]["enableIntraNodeVisibility"]) == (
-        {"clusterDns": "CLOUD_DNS"}, True
-    )  # fmt: skip
-    body = {"resourceLabels": {"team": "core"}, "labelFingerprint": cluster["labelFingerprint"]}
-    gke.wait(gke.clusters.setResourceLabels(name=gke.name, body=body).execute())
-    assert gke.cluster()["resourceLabels"] == {"team": "core"}
-    refused(412, gke.clusters.setResourceLabels(name=gke.name, body=body))
-
-
-def pool(**more):
-    return {"nodePool": {**SLICE, **more}}
-
-
-def cluster(**more):
-    return {"cluster": {"name": "other", "initialNodeCount": 1, "nodeConfig": {"machineType": "n2-standard-4"}, **more}}
-
-
-NO_MACHINE = "Machine type with name '{}' does not exist in zone 'us-central2-b'."
-REFUSALS = [
-    (pool(config={"machineType": "e2-standard-4"}), 400, NO_MACHINE.format("e2-standard-4")),
-    (pool(config={"machineType": "ct6e-standard-4t"}), 400, NO_MACHINE.format("ct6e-standard-4t")),
-    (pool(config={"machineType": "q9-standard-4"}), 400, NO_MACHINE.format("q9-standard-4")),
-    (pool(name="p" * 41), 400, "at most 40"),
-    (pool(name="default-pool"), 409, "Already exists"),
-    (pool(initialNodeCount=1), 400, "Node count 1 is not a valid size of TPU pod slice with topology 2x2x2"),
-    (pool(config={**V4, "reservationAffinity": RESERVED}), 400, "Reservation 'held' does not exist"),
-    (pool(config={**V4, "serviceAccount": "nodes@{}.iam.gserviceaccount.com"}), 400, "does not exist"),
-    (pool(placementPolicy={"policyName": "absent", "tpuTopology": "2x2x2"}), 400, "was not found"),
-    (pool(locations=["us-east5-a"]), 400, "does not exist in zone 'us-east5-a'"),
-    (cluster(initialNodeCount=0), 400, "must be greater than zero"),
-    (cluster(network="absent"), 404, "absent"),
-    (cluster(subnetwork="absent"), 400, "does not exist in network"),
-    (cluster(ipAllocationPolicy={"clusterSecondaryRangeName": "pods"}), 400, 'Secondary range "pods" does not exist'),
-    (cluster(locations=["us-east5-a"]), 400, "are not zones of"),
-    (cluster(initialClusterVersion="1.99"), 400, 'No valid versions with the prefix "1.99" found.'),
-    (cluster(name="train"), 409, "Already exists"),
-]
-
-
-def test_what_cannot_be_is_refused_and_leaves_nothing(gke, refused):
-    for body, code, words in REFUSALS:
-        if "nodePool" in body:
-            config = body["nodePool"]["config"]
-            account = config.get("serviceAccount", "default").format(gke.project)
-            sent = {**body["nodePool"], "config": {**config, "serviceAccount": account}}
-            request = gke.pools.create(parent=gke.name, body={"nodePool": sent})
-        else:
-            request = gke.clusters.create(parent=gke.parent, body=body)
-        assert words in refused(code, request)["message"], body
-    assert [each["name"] for each in gke.cluster()["nodePools"]] == ["default-pool"]
-    assert refused(404, gke.clusters.get(name=f"{gke.parent}/clusters/other"))
-    for request in (
-        gke.compute.subnetworks().delete(project=gke.project, region=REGION, subnetwork="default"),
-        gke.compute.networks().delete(project=gke.project, network="default"),
-    ):
-        assert refused(400, request)["errors"][0]["reason"] == "resourceInUseByAnotherResource"
-
-
-def test_slices_placed_by_a_workload_policy_show_no_kind_of_placement(client, google, settled, refused):
-    """A declared kind would differ from the shown one for ever."""
-    gke = Gke(client, google, settled, "gke-tpu7x", "us-central1")
-    gke.create(zones=["us-central1-c"])
-    policies, where = gke.compute.resourcePolicies(), {"project": "gke-tpu7x", "region": "us-central1"}
-    workload = {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "2x2x2"}
-    policies.insert(**where, body={"name": "pair", "workloadPolicy": workload}).execute()
-    placed = {"type": "COMPACT", "policyName": "pair", "tpuTopology": "2x2x2"}
-    gke.add({**SLICE, "config": {"machineType": "tpu7x-standard-4t"}, "placementPolicy": placed})
-    assert gke.pool("slice")["placementPolicy"] == {"policyName": "pair", "tpuTopology": "2x2x2"}
-    error = refused(400, policies.delete(**where, resourcePolicy="pair"))
-    assert error["errors"][0]["reason"] == "resourceInUseByAnotherResource"
-
-
-# Chips and faults
-
-
-def test_chips_count_against_the_reservation_that_a_pool_names(gke):
-    body = {"name": "held", "specificReservation": {"count": "2", "instanceProperties": V4}}
-    gke.compute.reservations().insert(project=gke.project, zone=ZONE, body=body).execute()
-    reserved = {**SLICE, "config": {**V4, "reservationAffinity": RESERVED}}
-    assert "error" not in gke.add(reserved)
-    gke.cloud.control.limit(
-        project=gke.project, zone=ZONE, generation="v4", chips=16, capacity="reserved", name="other"
-    )
-    by_name = {**RESERVED, "values": [f"projects/{gke.project}/reservations/other"]}
-    assert "error" not in gke.add({**reserved, "name": "second", "config": {**V4, "reservationAffinity": by_name}})
-    ended = gke.add({**reserved, "name": "third"})
-    assert "not enough capacity left in reservation 'other'" in ended["error"]["message"]
-    assert gke.pool("third")["status"] == "ERROR"
-
-
-def test_chips_of_pools_count_against_the_quota_until_they_are_given_back(gke, refused):
-    gke.cloud.control.limit(project=gke.project, zone=ZONE, generation="v4", chips=12)
-
-    def held():
-        return [each["held"] for each in gke.cloud.control.limits() if each["project"] == gke.project]
-
-    gke.add(SLICE)
-    assert held() == [8]
-    more = {**SLICE, "name": "more"}
-    assert "request requires '8.0' and is short '4.0'" in refused(
-        403, gke.pools.create(parent=gke.name, body={"nodePool": more})
-    )["message"]  # fmt: skip
-    gke.resize("slice", 0)
-    assert held() == [0]
-    gke.add(more)
-    gke.wait(gke.pools.delete(name=gke.pool_name("more")).execute())
-    assert held() == [0]
-    gke.resize("slice", 2)
-    gke.wait(gke.clusters.delete(name=gke.name).execute())
-    assert held() == [0]
-
-
-def test_a_stockout_ends_the_operation_and_leaves_a_pool_that_says_why(gke):
-    stockout = {"kind": "stockout", "zone": ZONE, "accelerator": "v4-16", "project": gke.project, "count": 1}
-    gke.cloud.control.fail(**stockout)
-    ended = gke.add(SLICE)
-    assert (ended["error"]["code"], "does not have enough resources" in ended["statusMessage"]) == (8, True)
-    got = gke.pool("slice")
-    assert (got["status"], got["conditions"][0]["code"], gke.nodes("slice")) == ("ERROR", "GCE_STOCKOUT", 0)
-    gke.wait(gke.pools.delete(name=gke.pool_name("slice")).execute())
-    gke.cloud.control.fail(**stockout)
-    assert "error" not in gke.add({**SLICE, "initialNodeCount": 0}), "its nodes come when pods ask"
-    assert "error" in gke.resize("slice", 2)
-    assert (gke.pool("slice")["status"], gke.nodes("slice")) == ("RUNNING_WITH_ERROR", 0)
-    gke.resize("slice", 2)
-    assert (gke.pool("slice")["status"], gke.nodes("slice")) == ("RUNNING", 2)
-
-
-def test_an_operation_fails_where_a_rule_says_so_and_changes_nothing(gke):
-    name = gke.pool_name("slice")
-    gke.add({**SLICE, "initialNodeCount": 0})
-    for method, act in {
-        "create": lambda: gke.add({**SLICE, "name": "another"}),
-        "update": lambda: gke.wait(gke.pools.update(name=name, body={"tags": {"tags": ["a"]}}).execute()),
-        "setSize": lambda: gke.resize("slice", 2),
-        "delete": lambda: gke.wait(gke.pools.delete(name=name).execute()),
-    }.items():
-        full = f"container.projects.locations.clusters.nodePools.{method}"
-        gke.cloud.control.fail("operation", method=full, project=gke.project, status="INTERNAL", count=1)
-        ended = act()
-        assert (ended["error"]["code"], ended["statusMessage"]) == (13, "Internal error."), method
-    assert "tags" not in gke.pool("slice")["config"]
-    assert gke.nodes("slice") == 0
-
-
-def test_a_cluster_whose_operation_hangs_takes_no_other_until_it_goes_on(gke, refused):
-    rule = gke.cloud.control.fail("hang", method="container.*", project=gke.project, count=1)
-    begun = gke.pools.create(parent=gke.name, body={"nodePool": SLICE}).execute()
-    gke.cloud.control.advance(3600)
-    operation = gke.locations.operations().get(name=f"{gke.parent}/operations/{begun['name']}")
-    assert operation.execute()["status"] == "RUNNING"
-    error = refused(400, gke.pools.create(parent=gke.name, body=pool(name="next")))
-    assert begun["name"] in error["message"]
-    gke.cloud.control.mend(rule["id"])
-    gke.wait(begun)
-    assert gke.pool("slice")["status"] == "RUNNING"
-
-
-def test_a_cluster_shows_the_kubernetes_api_that_the_cloud_was_given(gke, google):
-    control = KubernetesControl(google.control.url)
-    control.tell_control_plane("127.0.0.1:6443", "Q0E=", cluster=gke.name)
-    got = gke.cluster()
-    assert (got["endpoint"], got["masterAuth"]["clusterCaCertificate"]) == ("127.0.0.1:6443", "Q0E=")
-    with pytest.raises(ControlError, match="not a full name"):
-        control.tell_control_plane("127.0.0.1:1", "", cluster="train")
+@pytest.mark.parametrize("calls", CALLS)
+def test_gke_answers_each_call(calls: str, update_goldens: bool) -> None:
+    compared(Direct().check(CALLS[calls]), f"gke {calls}", update_goldens)

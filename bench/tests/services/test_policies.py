@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bench.tests.cloud.cloud_clients import Direct
 
@@ -94,20 +92,3 @@ def test_a_deleted_account_stays_in_policies_as_what_it_was(secret: Direct) -> N
     again = secret.ask("POST", "/v1/projects/a-lab/serviceAccounts", {"accountId": "runner"})[1]
     assert again["uniqueId"] != made["uniqueId"]
     assert put(secret, **got)[0] == 200
-
-
-@settings(deadline=None, max_examples=25)
-@given(writers=st.lists(st.integers(0, 3), min_size=1, max_size=12))
-def test_of_writers_with_one_etag_only_the_first_wins(writers: list[int]) -> None:
-    """Each writer holds the etag of its last read; a write wins when nobody wrote since."""
-    direct = Direct()
-    project = "/v1/projects/a-lab"
-    held = dict.fromkeys(range(4), direct.ask("POST", f"{project}:getIamPolicy", {})[1]["etag"])
-    current = held[0]
-    for turn, writer in enumerate(writers):
-        binding = {"role": "roles/viewer", "members": [f"user:writer{writer}-{turn}@example.org"]}
-        policy = {"bindings": [binding], "etag": held[writer]}
-        status, answer = direct.ask("POST", f"{project}:setIamPolicy", {"policy": policy})
-        assert status == (200 if held[writer] == current else 409)
-        current = answer["etag"] if status == 200 else current
-        held[writer] = current
