@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ from infra.fleet.bootstrap_steps import (
     Observed,
     Wanted,
 )
+from tests.fleet.status.test_scenes import same
 
 WANTED = Wanted(
     project="lab-tpus",
@@ -67,6 +69,16 @@ def test_an_empty_project_gets_everything_in_an_order_that_can_be_made() -> None
     kinds = [type(action) for action in todo(Observed())]
     assert kinds[:5] == [EnableApis, MakeBucket, MakeKeyRing, MakeKey, MakeAccount]
     assert set(kinds[5:]) == {AddGrants}
+
+
+def test_what_a_plan_says_of_each_step(update_goldens: bool) -> None:
+    said = [
+        [f"{step.what}: {step.why}{'' if step.action else ' (there)'}" for step in plan(observed, WANTED)]
+        for observed in (Observed(), complete(bucket={}), complete())
+    ]
+    same(
+        Path(__file__).parent / "golden" / "bootstrap-plans.json", "empty, open, complete", said, update=update_goldens
+    )
 
 
 @pytest.mark.parametrize("setting", sorted(BUCKET_SETTINGS))

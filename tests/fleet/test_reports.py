@@ -58,7 +58,12 @@ def test_whatever_one_vm_writes_the_reports_of_others_are_read(
     )
     assert (seen[HONEST].phase, seen[HONEST].reason, seen[HONEST].obeyed) == (Phase.UNFIT, GOOD["reason"], 2)
     if HOSTILE in seen:
-        assert (seen[HOSTILE].image, seen[HOSTILE].bundle, seen[HOSTILE].obeyed) == (None, None, 0)
+        assert (seen[HOSTILE].image, seen[HOSTILE].bundle, seen[HOSTILE].obeyed, seen[HOSTILE].reason) == (
+            None,
+            None,
+            0,
+            "",
+        )
     heard = said(records, {HOSTILE: "tpu-ci", HONEST: "tpu-ci", "nobody": "tpu-ci"}, Observed(zones={}))
     assert heard[HONEST] == seen[HONEST]
     assert heard.keys() == {HONEST, HOSTILE}, "what is there and cannot be read was written by somebody"

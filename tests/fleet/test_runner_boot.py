@@ -82,23 +82,6 @@ def test_uvs_cache_is_on_a_vm_where_images_say_that_it_is() -> None:
     assert f"\nuv_cache=$root{said}\n" in (RUNNER / "lib.sh").read_text()
 
 
-@pytest.mark.parametrize(
-    "images",
-    [
-        pytest.param({}, marks=HEAVY),
-        {"tpu-ci": {"us-east1": IMAGE}},
-        pytest.param({"tpu-v4": {"us-west4": IMAGE}}, marks=HEAVY),
-    ],
-)
-def test_without_an_image_for_its_pool_and_region_a_vm_skips_the_pull_and_says_so(
-    vm: Sandbox, images: dict[str, dict[str, str]]
-) -> None:
-    vm.publish(images=images)
-    boot = vm.boot()
-    assert "no image is promoted to tpu-ci in us-west4; pull skipped" in boot.log
-    assert not [call for call in boot.calls if call.startswith("docker pull")]
-
-
 def test_a_recorded_image_is_pulled_once_by_digest_with_the_vms_own_identity(vm: Sandbox) -> None:
     vm.publish(images={"tpu-ci": {"us-west4": IMAGE}})
     calls = vm.boot().calls
@@ -107,22 +90,6 @@ def test_a_recorded_image_is_pulled_once_by_digest_with_the_vms_own_identity(vm:
         f"docker pull -q {IMAGE.split('@')[0]}@sha256:SHA256"
     ]
     assert not [call for call in vm.boot().calls if call.startswith("docker pull")]
-
-
-@pytest.mark.parametrize(
-    "image",
-    [
-        pytest.param("us-west4-docker.pkg.dev/p/marin-ci/tpu-ci:latest", marks=HEAVY),
-        f"evil.example/x@sha256:{'a' * 64}",
-    ],
-)
-def test_an_image_that_is_no_digest_of_artifact_registry_is_refused(vm: Sandbox, image: str) -> None:
-    vm.publish(images={"tpu-ci": {"us-west4": image}})
-    boot = vm.boot()
-    assert boot.status == 1
-    assert f"refused image {image.split('@')[0]}" in boot.log
-    assert "this VM is not ready and takes no job" in boot.log
-    assert "warm-cache" not in boot.log
 
 
 def test_no_token_reaches_the_log_or_a_command_line(vm: Sandbox) -> None:

@@ -147,28 +147,8 @@ def test_a_vm_that_is_not_fit_says_why_and_takes_no_job(vm: Sandbox, fault: str)
     assert not containers(cycle)
 
 
-def test_after_a_short_job_the_broker_is_asked_when_it_lets_a_vm_come_again(vm: Sandbox) -> None:
-    vm.limit(ASK_APART=f"{A_TURN.total_seconds():.0f}")
-    vm.grants(2)
-    vm.supervise()
-    assert len(vm.asked) == 1
-    assert vm.report["phase"] == "registering"
-    assert re.fullmatch(r"the broker is asked again in (60|5\d) s", vm.report["reason"])
-    assert len(containers(vm.supervise(sleeps=8))) == 1, "and then it is asked"
-
-
 def test_the_turn_of_a_supervisor_is_the_brokers() -> None:
     assert A_TURN.total_seconds() == ASK_APART
-
-
-def test_what_a_job_prints_cannot_break_the_report(vm: Sandbox) -> None:
-    vm.flag("container", ONE_JOB.replace("tpu-tests", r'x\",\"phase\":\"idle\\\u0000 $(printf "\\033[2J\\xff\\r")'))
-    vm.grants(1)
-    vm.supervise()
-    told = [event for event in vm.report["events"] if event["event"] == "job-began"]
-    assert len(told) == 1
-    assert set(told[0]) == {"at", "event", "job", "runner"}
-    assert told[0]["job"].isprintable()
 
 
 def test_an_ordered_bundle_is_fetched_checked_and_started(vm: Sandbox) -> None:

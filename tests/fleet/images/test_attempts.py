@@ -104,7 +104,7 @@ def test_a_first_word_of_a_build_that_is_none_speaks_for_its_image_alone(bucket:
     assert told(bucket, later) == {"controller": ("cloudbuild/1", True), "tpu-ci": ("cloudbuild/2", True)}
     bad, good = image_lines(bucket, "ci", later)
     assert "images/begun/controller.json" in bad["message"]
-    assert "images/begun" not in good["message"]
+    assert good["message"] == "tpu-ci: its last build ended without a record"
 
 
 def test_an_image_of_which_no_build_ever_began_is_overdue_once_two_of_its_times_have_passed(bucket: Bucket) -> None:
@@ -120,6 +120,12 @@ def test_an_image_of_which_no_build_ever_began_is_overdue_once_two_of_its_times_
         ]
 
     assert (hours(timedelta(0)), hours(timedelta(hours=2))) == ([0], [2]), "the first of its days counts"
+    assert [line["message"] for line in image_lines(bucket, "ci", due + timedelta(hours=2))] == [
+        "controller: its last build ended without a record",
+        "tpu-ci: no build of it ever began, and no build came for 2 hours",
+    ]
+    (line,) = (each for each in image_lines(bucket, "ci", NOW) if each["image"] == "controller")
+    assert line["message"] == "controller: its last build is recorded or at work"
     begin(bucket, ["tpu-ci"], "cloudbuild/3", NOW, NOW + LIMIT, declared=later)
     assert [each.build for each in standing(bucket, NOW)] == ["cloudbuild/2", "cloudbuild/3"]
     begin(bucket, ["controller"], "cloudbuild/4", NOW, NOW + LIMIT, declared={"controller": None})
