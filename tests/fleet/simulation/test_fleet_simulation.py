@@ -33,12 +33,6 @@ def test_a_record_of_each_kind_may_be_damaged_in_each_way_while_vms_are_lost(rec
     live(record, [Fault(3600.0 * turn, "unreadable-record", turn, 0, roll) for turn, roll in enumerate(rolls, 1)])
 
 
-@pytest.mark.parametrize("roll", [0.1, 0.5], ids=["nobody knows where runners are", "the broker knows"])
-@pytest.mark.parametrize("seed", range(2))
-def test_memory_may_be_lost_while_other_repositories_are_served(seed: int, roll: float) -> None:
-    live(seed, [Fault(3600.0 * (1 + 4 * turn), "memory-lost", 0, 180, roll) for turn in range(2)])
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(1000))
 def test_a_day_of_a_thousand_fleets(seed: int) -> None:

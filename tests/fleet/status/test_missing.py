@@ -6,11 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.keys import BackoffKey
-from infra.fleet.controller.memory import Backoff
-from infra.fleet.controller.observed import Observed, Trouble
+from infra.fleet.controller.observed import Observed
 from infra.fleet.status.missing import Cause, Judged, MissingVm
-from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     HOME,
     START,
@@ -41,18 +38,6 @@ def lacking(desired: Desired, state: str = "", **given: Any) -> Observed:
 def the_one(found: Judged) -> MissingVm:
     (only,) = found.missing()
     return only
-
-
-def test_one_that_served_is_missing_since_then_and_not_since_its_last_failed_create() -> None:
-    desired = fleet(2)
-    memory = sweeps(desired, seen(desired), 1)[-1].memory
-    went = max(each.seen for key, each in memory.nodes.items() if key.name == LOST)
-    tried = went + minutes(40)
-    key = BackoffKey(HOME, "v5litepod-4", CapacityKind.PREEMPTIBLE)
-    fails = Backoff(failures=1, trouble=Trouble.STOCKOUT, last=tried, until=tried + minutes(5), since=tried)
-    memory = replace(memory, backoff={key: fails}, creating={})
-    told = the_one(judged(desired, lacking(desired), memory=memory, at=tried + minutes(1)))
-    assert (told.cause, told.since) == (Cause.STOCKOUT, went)
 
 
 def test_one_that_is_made_next_or_held_by_a_limit_says_so() -> None:

@@ -87,30 +87,6 @@ def told(machine: MachineInMemory) -> dict[str, Any]:
     return dict(machine.world.objects[slice_object(SECOND_HOST, 1)])
 
 
-def test_another_host_waits_and_asks_nobody_while_no_round_is_open() -> None:
-    machine = second_host({"version": 1})
-    core = machine.decided(3)
-    assert (core.state.phase, core.state.reason) == ("idle", "host 1 of its slice waits for worker 0")
-    assert machine.count(e.Register) == machine.count(e.RunContainer) == 0
-
-
-def test_another_host_joins_the_round_with_its_image_and_leaves_when_it_ends() -> None:
-    machine = second_host({"round": A_KEY, "image": OTHER_IMAGE})
-    core = machine.decided(1)
-    files = next(each.files for each in machine.done if isinstance(each, e.WriteSlice))
-    assert files["authorized_keys"] == f"{A_KEY}\n"
-    assert "\nListenAddress 10.0.0.3\n" in files["sshd_config"]
-    assert (told(machine)["round"], told(machine)["phase"]) == (A_KEY, "joined")
-    (run,) = (each for each in machine.done if isinstance(each, e.RunContainer))
-    assert OTHER_IMAGE in run.arguments
-    assert run.jit == ""
-    machine.world.objects[ROUND] = {"version": 1}
-    machine.goes_on(core)
-    assert machine.count(e.StopContainer) == 1
-    assert core.state.joined == ""
-    assert isinstance(machine.done[-1], e.DropSlice)
-
-
 @pytest.mark.parametrize(
     "opened", [f'command="rm -rf /" {A_KEY}', f"{A_KEY}\n{A_KEY}", "ssh-rsa AAAA", "", None, 5, {}]
 )
