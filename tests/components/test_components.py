@@ -9,11 +9,9 @@ from typing import Any
 import pulumi
 import pytest
 
-from infra.components.identities import Identities, IdentitiesArgs, Identity
-from infra.components.network import Network, NetworkArgs, Subnet
+from infra.components.network import NetworkArgs
 from infra.components.registries import Registry
 from infra.components.runner_pool import RunnerPool, RunnerPoolArgs, RunnerVm
-from infra.components.secrets import SecretContainer, Secrets, SecretsArgs
 from infra.components.services import ServicesArgs
 from infra.model.node import NodeDisk, NodeSpec
 from tests.program.fake_engine import Built, build
@@ -44,32 +42,6 @@ VM = NodeSpec(
 
 def made(component: Callable[[], Any]) -> Built:
     return build(lambda: component() and None, stack="any")
-
-
-def test_a_vm_without_an_address_waits_for_its_way_out() -> None:
-    ways: dict[str, list[str]] = {}
-
-    def program() -> None:
-        subnets = tuple(
-            Subnet(region=region, name=f"n-{region}", cidr=f"10.{index}.0.0/16", nat=nat)
-            for index, (region, nat) in enumerate((("us-east1", True), ("us-west4", False)))
-        )
-        network = Network("network", NetworkArgs(project=LAB, network="n", subnets=subnets))
-        ways.update({region: [type(r).__name__ for r in out] for region, out in network.ways_out.items()})
-
-    build(program, stack="any")
-    assert ways == {"us-east1": ["Subnetwork", "RouterNat"], "us-west4": ["Subnetwork"]}
-
-
-def test_a_grant_to_an_account_waits_for_the_account() -> None:
-    def program() -> None:
-        identity = Identity(key="broker", account_id="tidepool-any-broker", purpose="")
-        identities = Identities("identities", IdentitiesArgs(project=LAB, identities=(identity,)))
-        container = SecretContainer(secret_id="app-key", readers={"broker": identities.member("broker")})
-        Secrets("secrets", SecretsArgs(project=LAB, labels={}, secrets=[container]))
-
-    built = build(program, stack="any")
-    assert built.one("Account").urn in built.one("SecretIamMember").dependencies
 
 
 @pytest.mark.parametrize("args", [ServicesArgs(project=LAB), NetworkArgs(project=LAB, network="n", subnets=())])

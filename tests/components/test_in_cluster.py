@@ -28,17 +28,6 @@ def test_every_derived_object_is_declared_as_it_is(made: Built) -> None:
     assert len(told) == len(objects(stack()))
 
 
-def test_operators_wait_for_nodes_to_run_on_and_for_no_slice(made: Built) -> None:
-    """A slice that Google has no room for is every day's; no team, quota or operator may hang on it."""
-    (provider,) = [each for each in made.resources.values() if each.type == "pulumi:providers:kubernetes"]
-    plain = {each.urn for each in made.of("NodePool") if each.name in ("system", "batch")}
-    slices = {each.urn for each in made.of("NodePool")} - plain
-    assert plain <= provider.dependencies
-    waiting = set().union(*(each.dependencies for each in made.resources.values() if "InCluster" in each.urn))
-    assert slices
-    assert waiting & slices == set()
-
-
 def test_no_job_is_declared_since_the_spec_of_a_jobset_cannot_be_changed(made: Built) -> None:
     """Nor a PriorityClass, whose value the provider neither updates nor replaces; priorities are Kueue's."""
     assert made.of("WorkloadPriorityClass")

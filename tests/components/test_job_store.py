@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from infra.jobs.store.opened import VARIABLE
 from infra.model.errors import ConfigError
 from infra.model.grants import Guarded, Kind, guarded, strange
 from infra.program.stack import declare
@@ -33,12 +32,6 @@ def redis() -> Built:
 @pytest.fixture(scope="module")
 def firestore() -> Built:
     return made(FIRESTORE)
-
-
-def test_pods_of_each_team_are_told_where_the_store_is(redis: Built, firestore: Built) -> None:
-    for program, scheme in ((redis, "redis://"), (firestore, "firestore://my-lab-tpus/tidepool-training")):
-        (told,) = [each for each in program.of("ConfigMap") if each.name == "ConfigMap/rl/tidepool-store"]
-        assert told.inputs["data"][VARIABLE].startswith(scheme)
 
 
 @pytest.mark.parametrize("declared", [REDIS, FIRESTORE], ids=["redis", "firestore"])

@@ -43,9 +43,6 @@ def test_cluster_is_protected_from_deletion_until_the_stack_file_says_otherwise(
         assert found.protect is protected
 
 
-# Pools without chips
-
-
 # Slices: trap by trap
 
 

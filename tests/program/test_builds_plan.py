@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from infra.model.errors import ConfigError
-from infra.model.stack import load_stack, parse_stack
+from infra.model.stack import parse_stack
 from infra.program.builds import BuildPlan, build_plan, unheard
 from infra.program.stack import declare
 from tests.program.fake_engine import Built, Registered, build
@@ -35,14 +35,6 @@ def planned(text: str) -> BuildPlan:
     return plan
 
 
-def test_without_a_connection_nothing_is_declared_that_needs_one() -> None:
-    program = built("ci", unconnected_text())
-    types = {each.type for each in program.resources.values()}
-    assert not {each for each in types if "cloudbuildv2" in each or "build_sources" in each}
-    assert not [each for each in program.of("Trigger") if "repositoryEventConfig" in each.inputs]
-    assert program.outputs["builds"]["connections"] == {}
-
-
 def test_what_waits_for_a_connection_is_told_with_the_next_step_and_stands_in_the_outputs() -> None:
     missing = built("ci", unconnected_text()).outputs["builds"]["unconnected"]
     triggers = sorted(name for names in missing.values() for name in names)
@@ -54,22 +46,6 @@ def test_what_waits_for_a_connection_is_told_with_the_next_step_and_stands_in_th
     titles = [line.lstrip("# ") for line in (ROOT / place).read_text().splitlines() if line.startswith("## ")]
     assert anchor in [re.sub(r"[^a-z0-9-]", "", title.lower().replace(" ", "-")) for title in titles]
     assert unheard(planned(connected(text_of("ci")))) == ""
-
-
-def test_connecting_one_repository_declares_what_it_needs_and_changes_nothing_else() -> None:
-    before, after = built("ci", unconnected_text()), built("ci", connected(text_of("ci"), MARIN))
-    new = {each.name for urn, each in after.resources.items() if urn not in before.resources}
-    assert new == {
-        "build-sources",
-        "tidepool-ci-marin-community-marin",
-        "tidepool-ci-marin-community-marin/marin-community-marin",
-        "tidepool-ci-cluster-push-marin-community-marin",
-        "tidepool-ci-tpu-ci-push-marin-community-marin",
-    }
-    same = before.resources.keys() & after.resources.keys()
-    assert same == before.resources.keys()
-    assert all(before.resources[urn].inputs == after.resources[urn].inputs for urn in same)
-    assert list(after.outputs["builds"]["unconnected"]) == [TIDEPOOL_REPOSITORY]
 
 
 def private(plan: BuildPlan, repository: str) -> BuildPlan:
@@ -93,15 +69,6 @@ def test_what_reads_a_private_repository_is_off_until_it_is_connected() -> None:
     }
     assert all(each.inputs["disabled"] for each in waiting if off in each.inputs["description"])
     assert not [each for each in triggers(connected(text_of("ci"))) if "is private" in each.inputs["description"]]
-
-
-def test_no_image_of_githubs_jobs_has_a_trigger() -> None:
-    plan = build_plan(the_lab(), load_stack(the_lab(), "ci"))
-    assert plan is not None
-    ours = {image.name for image in plan.images}
-    tags = {tag.removeprefix("image-") for each in joined().of("Trigger") for tag in each.inputs["tags"][2:]}
-    assert tags <= ours
-    assert ours < {image.name for image in plan.spec.images}
 
 
 BUILDS = "  tidepool:builds:\n    region: us-central1\n"
