@@ -7,8 +7,6 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from rich.console import Console
 
 from infra.cli.render.console import say
@@ -22,7 +20,6 @@ from infra.operations.stacks.state import without_services_own
 from infra.preview.plan_lines import Detail, describe
 from infra.preview.run_lines import drift, outcome
 from infra.preview.toned import Shown
-from infra.preview.words import ranges
 from tests.cli import plans
 
 if TYPE_CHECKING:
@@ -113,20 +110,6 @@ def test_warnings_that_every_run_repeats_are_one_line_that_says_how_to_see_them(
     line = "2 warnings that every run repeats (--all shows more)"
     assert _described(plan).splitlines()[:2] == ["warning: was in flight", line]
     assert _described(plan, detail=Detail.EVERY).startswith("warning: no broker\nwarning: no builds\nwarning: was")
-
-
-@settings(deadline=None)
-@given(st.sets(st.tuples(st.sampled_from(["a", "a-1", "b"]), st.integers(0, 40))))
-def test_ranges_hold_exactly_the_names(indexed: set[tuple[str, int]]) -> None:
-    def spread(text: str) -> set[str]:
-        stem, brace, run = text.partition("{")
-        low, _, high = run.rstrip("}").partition("..")
-        return {f"{stem}{index}" for index in range(int(low), int(high) + 1)} if brace else {text}
-
-    names = {f"{stem}-{index}" for stem, index in indexed}
-    shown = ranges(names)
-    assert set().union(*map(spread, shown)) == names
-    assert sum(len(spread(each)) for each in shown) == len(names)
 
 
 def test_a_partly_failed_run_says_what_became_of_every_pool() -> None:
