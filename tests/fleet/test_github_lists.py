@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import ceil
 from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -34,7 +35,10 @@ def runners(*numbers: int) -> list[dict[str, int]]:
 
 @pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 200, 250])
 def test_a_list_is_read_page_by_page(count: int) -> None:
-    assert list(pages(listed("jobs", range(count)), "x", "jobs")) == list(range(count))
+    asked: list[str] = []
+    ask = listed("jobs", range(count))
+    assert list(pages(lambda path: (asked.append(path), ask(path))[1], "x", "jobs")) == list(range(count))
+    assert len(asked) == max(1, ceil(count / 100)), "no page more"
     found = whole(listed("runners", runners(*range(count))), "x", "runners", dict[str, Any])
     assert sorted(each["id"] for each in found) == list(range(count))
 

@@ -73,6 +73,8 @@ def test_a_record_that_stays_as_it_is_is_not_written(records: Records) -> None:
     first = records.update("manifests/ci.json", constant({"pools": ["a"], "version": 1}))
     second = records.update("manifests/ci.json", constant({"version": 1, "pools": ("a",)}))
     assert second.changed is False
+    same = [records.update_content("runner/x", lambda _: b"a", "text/plain").changed for _ in range(2)]
+    assert same == [True, False]
     assert second.generation == first.generation
 
 

@@ -196,7 +196,20 @@ def closed() -> Scene:
     return scene(by_hour.at(pool(window(), standing=1), EVENING, EMPTY), at=EVENING)
 
 
-SCENES: Mapping[str, Callable[[], Scene]] = {"mess": mess, "dark": dark, "held": held, "closed": closed, "well": scene}
+def odd() -> Scene:
+    """A VM that is not READY, whose runner is online."""
+    desired = fleet(1)
+    return scene(desired, seen(desired, nodes=nodes(desired, s0="CREATING")))
+
+
+SCENES: Mapping[str, Callable[[], Scene]] = {
+    "mess": mess,
+    "dark": dark,
+    "held": held,
+    "closed": closed,
+    "odd": odd,
+    "well": scene,
+}
 
 
 def told(name: str) -> dict[str, Any]:
@@ -233,8 +246,9 @@ def test_what_is_told_of_a_scene(name: str, update_goldens: bool) -> None:
     same(GOLDEN, name, told(name), update=update_goldens)
 
 
-def test_what_is_printed_of_a_sweep(update_goldens: bool) -> None:
-    one = mess()
+@pytest.mark.parametrize("name", ["mess", "dark", "held"])
+def test_what_is_printed_of_a_sweep(name: str, update_goldens: bool) -> None:
+    one = SCENES[name]()
     assert one.desired is not None
     assert one.observed is not None
     decision = decide(one.desired, one.observed, one.memory, one.at)
@@ -244,4 +258,9 @@ def test_what_is_printed_of_a_sweep(update_goldens: bool) -> None:
         for action, result in zip(decision.actions, results, strict=False)
     )
     swept = Swept(at=one.at, desired=one.desired, observed=one.observed, decision=decision, outcomes=outcomes)
-    same(GOLDEN, "sweep", [*swept_lines(swept, JOBS), unkeyed_line("ci", "no answer", one.at)], update=update_goldens)
+    same(
+        GOLDEN,
+        f"sweep of {name}",
+        [*swept_lines(swept, JOBS), unkeyed_line("ci", "no answer", one.at)],
+        update=update_goldens,
+    )
