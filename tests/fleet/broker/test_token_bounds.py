@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,8 @@ import jwt
 import pytest
 import urllib3
 from cryptography.hazmat.primitives.asymmetric import rsa
+from hypothesis import given
+from hypothesis import strategies as st
 from jwt.algorithms import RSAAlgorithm
 
 from infra.fleet.broker import identity
@@ -207,11 +210,38 @@ GOOD: Mapping[str, Any] = {
 }
 
 
-def verified(now: datetime = NOW, **said: Any) -> Claims:
-    keys = GoogleKeys(lambda: KeySet({"k": private().public_key()}, HOUR), lambda: now)
-    body = {key: value for key, value in {**GOOD, **said}.items() if value is not ...}
-    token = jwt.api_jws.encode(json.dumps(body).encode(), private(), algorithm="RS256", headers={"kid": "k"})
-    return Verifier(audience="me", keys=keys).verify(token, now)
+def verifier() -> Verifier:
+    return Verifier(audience="me", keys=GoogleKeys(lambda: KeySet({"k": private().public_key()}, HOUR), lambda: NOW))
+
+
+def verified_text(claims: str) -> Claims:
+    token = jwt.api_jws.encode(claims.encode(), private(), algorithm="RS256", headers={"kid": "k"})
+    return verifier().verify(token, NOW)
+
+
+def verified(**said: Any) -> Claims:
+    return verified_text(json.dumps({key: value for key, value in {**GOOD, **said}.items() if value is not ...}))
+
+
+@pytest.mark.parametrize("twice", ['"aud": "other", "aud"', '"google": {"a": 1, "a": 2}, "aud"'])
+def test_claims_written_twice_are_refused_whoever_signed_them(twice: str) -> None:
+    """Of two, readers disagree which counts."""
+    text = json.dumps(GOOD).replace('"aud"', twice)
+    assert refusal(lambda: verified_text(text)).reason is Reason.BAD_TOKEN
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+
+
+@given(st.dictionaries(st.sampled_from([*GOOD, "nbf", "google"]), json_values))
+def test_whatever_google_signs_is_believed_or_refused(said: dict[str, Any]) -> None:
+    with contextlib.suppress(Refused):
+        found = verified(**said)
+        assert isinstance(found.email, str)
+        assert found.instance is None or found.instance.id.isdigit()
 
 
 SKEWED, LONGEST = int(SKEW.total_seconds()), int(LONGEST_LIFE.total_seconds())
@@ -279,8 +309,6 @@ def test_the_longest_token_is_read_and_a_longer_one_is_not(monkeypatch: pytest.M
             return {}
 
     monkeypatch.setattr(identity, "_JWS", Reader())
-    verifier = Verifier(audience="me", keys=GoogleKeys(lambda: KeySet({}, HOUR), lambda: NOW))
     for length in (MAX_TOKEN, MAX_TOKEN + 1):
-        found = refusal(lambda length=length: verifier.verify("a" * length, NOW))
-        assert found.reason is Reason.BAD_TOKEN
+        assert refusal(lambda length=length: verifier().verify("a" * length, NOW)).reason is Reason.BAD_TOKEN
     assert read == [MAX_TOKEN]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from infra.fleet.controller.actions import Decision
+from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Cap, ControllerSettings, Desired, DesiredSlot, SlotPlace
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, Source
 from infra.fleet.controller.outcomes import ActionOutcome, learned
+from infra.fleet.google import GoogleError
 from infra.model.catalogue import AcceleratorType, CapacityKind
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -123,10 +125,27 @@ def first(desired: Desired, observed: Observed, memory: Memory = EMPTY, now: dat
     return decide(desired, observed, memory, now)
 
 
+class Shelf:
+    """Records in memory, as JSON. broken: whether generations cannot be read; mends: whether the last write does so."""
+
+    def __init__(self, bodies: Mapping[str, Any] | None = None, generations: Mapping[str, int] | None = None) -> None:
+        self.bodies, self.generations = dict(bodies or {}), generations or {}
+        self.broken = self.mends = False
+
+    def body(self, name: str) -> Any:
+        return self.bodies.get(name)
+
+    def update(self, name: str, change: Callable[[Any], Any], *, mends: bool = False) -> None:
+        self.bodies[name], self.mends = json.loads(json.dumps(change(self.body(name)))), mends
+
+    def generation(self, name: str) -> int:
+        if self.broken:
+            raise GoogleError("reading", "503")
+        return self.generations.get(name, 0)
+
+
 def doing(decision: Decision) -> list[tuple[str, str]]:
     """What is done, as pairs such as `("Create", "tpu-ci-us-west4-a-0")`; reports and first orders left out."""
-    from infra.fleet.controller.actions import subject
-
     return [
         (type(action).__name__, subject(action))
         for action in decision.actions

@@ -2,45 +2,32 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
 
 from infra.fleet.controller.actions import Drain, RemoveRunner, verb
-from infra.fleet.controller.desired import ControllerSettings
-from infra.model.schema import Freeze
+from infra.fleet.operator_requests import OperatorRequests
+from infra.fleet.versions import PoolVersion
 from tests.fleet.controller.given_fleet import (
     START,
     fleet,
     minutes,
-    node,
-    nodes,
     seen,
     sweeps,
 )
 
 
-def window(to: str) -> Freeze:
-    return Freeze.model_validate({"name": "deadline", "from": "2026-11-20", "to": to, "time_zone": "UTC"})
-
-
-def test_what_a_freeze_window_holds_says_until_when_and_stands_where_that_is_far() -> None:
-    desired = fleet(3, freezes=(window("2027-01-03"),))
-    orphan = node("tpu-ci-us-west4-a-9")
-    decisions = sweeps(desired, seen(desired, nodes=(*nodes(desired), orphan)), 8)
-    assert not any(decision.at_rest for decision in decisions[:5]), "the grace time is waited for first"
-    (held,) = decisions[-1].held
-    assert (verb(held.action), held.why) == ("delete", "freeze window deadline")
-    assert held.until == datetime(2027, 1, 4, tzinfo=UTC)
-    assert decisions[-1].at_rest
-
-
-def test_a_cap_of_replacements_says_when_the_next_may_be() -> None:
-    desired = fleet(4, settings=ControllerSettings(replacements=1))
-    memory = sweeps(desired, seen(desired, nodes=nodes(desired, s0="FAILED")), 1)[-1].memory
-    lost = seen(desired, nodes=nodes(desired, s1="FAILED"))
-    decisions = sweeps(desired, lost, 8, memory=memory, start=START + minutes(2))
-    (held,) = decisions[-1].held
-    assert held.until == START + minutes(60)
-    assert not decisions[-1].at_rest
+def test_a_rollout_that_is_paused_stands_once_no_vm_is_waited_for() -> None:
+    desired, first, second = fleet(3), PoolVersion(bundle="a"), PoolVersion(bundle="b")
+    memory = sweeps(desired, seen(desired, targets={"tpu-ci": first}), 2)[-1].memory
+    requests = OperatorRequests(paused=frozenset({"tpu-ci"}))
+    paused = seen(desired, targets={"tpu-ci": second}, requests=requests)
+    decision = sweeps(desired, paused, 2, memory=memory, start=START + minutes(4))[-1]
+    assert [waiting.reason for waiting in decision.waiting] == ["canary, 0 of 3 VMs proved; paused"]
+    assert decision.at_rest
+    going = replace(paused, requests=OperatorRequests())
+    begun = sweeps(desired, going, 1, memory=memory, start=START + minutes(4))[-1]
+    halted = sweeps(desired, paused, 2, memory=begun.memory, start=START + minutes(6))[-1]
+    assert not halted.at_rest, "its canary may still fail, and then all go back"
 
 
 def test_people_read_what_the_table_says() -> None:

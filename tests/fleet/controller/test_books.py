@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,23 +11,10 @@ from infra.model import bucket_names, run_labels
 from infra.model.catalogue import CapacityKind
 from infra.model.run_records import RunVmRecord, day_body, day_records
 from infra.model.stood import read_day, together
-from tests.fleet.controller.given_fleet import fleet, node, nodes, seen
+from tests.fleet.controller.given_fleet import Shelf, fleet, node, nodes, seen
 
 FIRST = datetime(2026, 12, 1, 10, tzinfo=UTC)
 DAY = timedelta(days=1)
-
-
-class Bodies:
-    """Records by name."""
-
-    def __init__(self) -> None:
-        self.bodies: dict[str, Any] = {}
-
-    def body(self, name: str) -> Any:
-        return self.bodies.get(name)
-
-    def update(self, name: str, decide: Callable[[Any], Any]) -> None:
-        self.bodies[name] = decide(self.bodies.get(name))
 
 
 def kept(records: Any, last: datetime | None, now: datetime, **given: Any) -> None:
@@ -36,7 +22,7 @@ def kept(records: Any, last: datetime | None, now: datetime, **given: Any) -> No
     Books(records=records, stack="ci", last=last).keep(seen(desired, **given), EMPTY, now)
 
 
-def hours(records: Bodies) -> list[float]:
+def hours(records: Shelf) -> list[float]:
     days = [
         read_day(records.body(bucket_names.stood_day_object("ci", (FIRST + after * DAY).date()))) for after in range(5)
     ]
@@ -44,7 +30,7 @@ def hours(records: Bodies) -> list[float]:
 
 
 def test_a_vm_that_stood_through_days_without_a_sweep_counts_for_all_of_them() -> None:
-    records, made = Bodies(), nodes(fleet(1))
+    records, made = Shelf(), nodes(fleet(1))
     kept(records, None, FIRST, nodes=made)
     kept(records, FIRST, FIRST + 3 * DAY, nodes=made)
     assert hours(records) == [72.0]
@@ -52,7 +38,7 @@ def test_a_vm_that_stood_through_days_without_a_sweep_counts_for_all_of_them() -
 
 def test_a_run_makers_record_that_cannot_be_read_holds_no_sweep() -> None:
     expired = {"tidepool-stack": "ci", run_labels.RUN: "7-1", run_labels.EXPIRES: str(int(FIRST.timestamp()) - 60)}
-    records = Bodies()
+    records = Shelf()
     records.bodies[bucket_names.run_day_object(FIRST.date())] = {"version": 1, "vms": [5]}
     kept(records, None, FIRST, nodes=(node("lost", labels=expired, created=FIRST.isoformat()),))
     assert bucket_names.stood_day_object("ci", FIRST.date()) in records.bodies
@@ -65,7 +51,7 @@ def test_the_end_of_a_lost_run_is_written_beside_a_day_that_cannot_be_read() -> 
         capacity=CapacityKind.SPOT, asked=expires - 3600, expires=expires, start=expires - 3500,
     )  # fmt: skip
     own, other = bucket_names.run_day_object(FIRST.date()), bucket_names.run_day_object((FIRST - DAY).date())
-    records = Bodies()
+    records = Shelf()
     records.bodies |= {other: {"version": 99}, own: day_body([counted])}
     expired = {"tidepool-stack": "ci", run_labels.RUN: "7", run_labels.EXPIRES: str(expires)}
     kept(records, None, FIRST, nodes=(node("lost", labels=expired, created=FIRST.isoformat()),))

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.fleet.controller import memory as memories
-from infra.fleet.controller.actions import Assign, Drain
-from infra.fleet.controller.events import EventKind, FleetEvent, Result
 from infra.fleet.controller.keys import (
     BackoffKey,
     FindingKey,
@@ -23,14 +19,11 @@ from infra.fleet.controller.keys import (
     SourceName,
     suspect_key,
 )
-from infra.fleet.controller.memory import EMPTY, SILENT, UnreadableMemoryError
-from infra.fleet.controller.observed import KNOWN, unknown
-from infra.fleet.controller.outcomes import ActionOutcome, intended, learned
-from infra.fleet.operator_requests import OperatorRequests
+from infra.fleet.controller.memory import EMPTY, UnreadableMemoryError
 from infra.fleet.status.timeline import remembered_as
 from infra.fleet.versions import PartKind, VersionPart
 from infra.model.catalogue import CapacityKind
-from tests.fleet.controller.given_fleet import HOME, START, fleet, seen
+from tests.fleet.controller.given_fleet import START
 
 
 def test_a_memory_that_an_older_controller_wrote_is_read_by_what_it_names_and_written_as_it_was() -> None:
@@ -98,42 +91,3 @@ def test_keys_are_read_as_they_are_written() -> None:
     finding = FindingKey.unknown(SourceName(SourceKind.GITHUB, "repos/a-lab/code"))
     assert (FindingKey.parse(str(finding)), str(finding)) == (finding, "unknown github repos/a-lab/code")
     assert str(SourceName(SourceKind.REQUESTS)) == "wishes"
-
-
-def test_an_event_is_added_to_those_before() -> None:
-    first, second = (FleetEvent(at=START, subject=vm, what="", kind=EventKind.NOT_MADE) for vm in "ab")
-    assert replace(EMPTY, sweeps=9).with_event(first).with_event(second) == replace(
-        EMPTY, sweeps=9, events=(first, second)
-    )
-
-
-@pytest.mark.parametrize(
-    ("silent", "lost", "answers", "given_up"),
-    [
-        (SILENT, HOME, False, True),
-        (SILENT - timedelta(seconds=1), HOME, False, False),
-        (SILENT, HOME, True, False),
-        (SILENT, "us-central1-a", False, False),
-        (None, HOME, False, False),
-    ],
-)
-def test_a_zone_is_given_up_by_a_word_of_people_and_its_silence(
-    silent: timedelta | None, lost: str, answers: bool, given_up: bool
-) -> None:
-    finding = FindingKey.unknown(SourceName(SourceKind.ZONE, HOME))
-    memory = replace(EMPTY, reported={} if silent is None else {finding: START - silent})
-    sight = seen(
-        fleet(1), zones={HOME: KNOWN if answers else unknown("503")}, requests=OperatorRequests(lost={lost: "ada"})
-    )
-    assert memory.is_given_up(HOME, sight, START) is given_up
-
-
-def test_a_doubt_of_what_orders_say_outlives_another_order_and_ends_with_all_of_them_anew() -> None:
-    vm, why = fleet(1).slots[0].name, {"rule": "", "reason": ""}
-    image = Assign(vm=vm, region="us-west4", image=None, bundle=None, rule="", reason="")
-    doubted = intended(EMPTY, [image], START)
-    drained = intended(doubted, [Drain(vm=vm, on=True, **why)], START)
-    done = ActionOutcome(action=Drain(vm=vm, on=True, **why), result=Result.DONE)
-    assert learned(drained, fleet(1), [done], START).vms[vm].unsure == 1
-    anew = intended(drained, [replace(image, first=True)], START)
-    assert anew.vms[vm].unsure == 1, "whatever was doubted before"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 
 from infra.fleet.controller.actions import Create
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.events import Result
-from infra.fleet.controller.memory import EMPTY, Creating, Memory
-from infra.fleet.controller.observed import KNOWN, Trouble, unknown
+from infra.fleet.controller.memory import EMPTY, Memory
+from infra.fleet.controller.observed import Trouble
 from infra.fleet.controller.outcomes import ActionOutcome, learned
-from infra.fleet.controller.rules import fallbacks
 from infra.fleet.controller.tpu_api import trouble_of_answer, trouble_of_operation
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
@@ -29,8 +27,6 @@ from tests.fleet.controller.given_fleet import (
     seen,
     served,
 )
-
-RATE = "Quota exceeded for quota metric 'Write requests' and limit 'Write requests per minute' of service"
 
 
 def refused(memory: Memory, desired: object, trouble: Trouble, now: datetime, name: str) -> Memory:
@@ -55,24 +51,6 @@ def test_a_stockout_is_waited_out_and_after_three_the_fallback_is_taken() -> Non
             break
         now += minutes(2)
     assert tried == [HOME, HOME, HOME, AWAY]
-
-
-def test_quota_is_told_once_and_not_hammered() -> None:
-    desired = fleet(2)
-    name = desired.slots[0].name
-    observed = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
-    memory, creates, reports = EMPTY, 0, []
-    for index in range(60):
-        now = START + minutes(2 * index)
-        decision = decide(desired, observed, memory, now)
-        memory = decision.memory
-        reports += [action for action in decision.actions if action.rule == "create-quota"]
-        if any(isinstance(action, Create) for action in decision.actions):
-            creates += 1
-            memory = refused(memory, desired, Trouble.QUOTA, now, name)
-    (report,) = reports
-    assert (report.subject, report.reason) == ("us-west4-a/v5litepod-4/preemptible", "no more capacity")
-    assert creates <= 3, "two hours with a wait of one to two"
 
 
 @pytest.mark.parametrize(
@@ -105,33 +83,6 @@ def test_failures_of_operations_are_told_apart(code: int, text: str, trouble: Tr
 )
 def test_refusals_of_calls_are_told_apart(status: int | None, trouble: Trouble) -> None:
     assert trouble_of_answer(status, "") is trouble
-
-
-def test_a_rate_that_was_exceeded_is_no_quota_of_chips() -> None:
-    assert trouble_of_answer(429, RATE) is Trouble.OUTAGE
-    assert trouble_of_answer(403, "RATE_LIMIT_EXCEEDED") is Trouble.OUTAGE
-    assert trouble_of_answer(429, "Quota limit 'TPUV5sLitepod' has been exceeded") is Trouble.QUOTA
-
-
-def test_nothing_is_made_in_a_fallback_zone_that_cannot_be_asked() -> None:
-    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    name = desired.slots[0].name
-    known = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
-    memory, now = first(desired, known).memory, START
-    for _ in range(fallbacks()[Trouble.STOCKOUT].failures):
-        memory = refused(memory, desired, Trouble.STOCKOUT, now, name)
-        now += timedelta(hours=1)
-        memory = decide(desired, replace(known, zones={HOME: unknown("503"), AWAY: KNOWN}), memory, now).memory
-        asked = Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=now)
-        memory = replace(memory, creating={name: asked})
-    memory = refused(memory, desired, Trouble.STOCKOUT, now, name)
-    blind = replace(known, zones={HOME: KNOWN, AWAY: unknown("503")})
-    decision = decide(desired, blind, memory, now)
-    assert doing(decision) == []
-    assert [each.reason for each in decision.waiting if each.subject == name] == [
-        f"it is declared and does not exist; {AWAY} does not answer"
-    ]
-    assert doing(decide(desired, known, memory, now)) == [("Create", name)]
 
 
 def test_after_a_stockout_one_vm_tries_first() -> None:

@@ -77,18 +77,6 @@ def known(at: datetime = START, *, created: str = MADE, state: str = "READY") ->
 # Findings
 
 
-def strangers(*names: str) -> tuple[Report, ...]:
-    """What is told of nodes that are nobody's, in one sweep."""
-    desired = fleet(1)
-    others = tuple(node(name, labels={}) for name in names)
-    decision = decide(desired, seen(desired, nodes=(*nodes(desired), *others)), EMPTY, START)
-    return tuple(each for each in decision.actions if isinstance(each, Report))
-
-
-def test_each_of_two_findings_of_one_rule_is_told() -> None:
-    assert [(each.rule, each.subject) for each in strangers("a", "b")] == [("stranger", "a"), ("stranger", "b")]
-
-
 def test_a_finding_is_told_once_and_stands_since_it_was_first_seen() -> None:
     desired = fleet(1)
     strange = seen(desired, nodes=(*nodes(desired), node("a", labels={})))
@@ -274,23 +262,6 @@ def test_a_create_that_failed_is_an_event_and_a_wait_and_no_other_end_is() -> No
         assert (other.events, other.creating, other.backoff) == ((), {name: ASKED}, {})
 
 
-def test_a_stockout_that_comes_once_a_vm_was_listed_is_a_stockout() -> None:
-    desired = fleet(1)
-    name = desired.slots[0].name
-    memory = replace(
-        Memory(creating={name: replace(ASKED, operation="operation-1")}),
-        nodes={NodeKey(HOME, name): known(state="CREATING")},
-    )
-    gone = seen(desired, nodes=(), runners=())
-    assert with_ended(memory, desired, gone, START).backoff == {}, "nobody knows yet what became of it"
-    told = replace(gone, ended=(CreateEnded(slot=name, zone=HOME, trouble=Trouble.STOCKOUT, text=""),))
-    (entry,) = with_ended(memory, desired, told, START).backoff.values()
-    assert (entry.trouble, entry.failures) == (Trouble.STOCKOUT, 1)
-    fine = replace(gone, ended=(CreateEnded(slot=name, zone=HOME, trouble=None, text=""),))
-    (entry,) = with_ended(memory, desired, fine, START).backoff.values()
-    assert entry.trouble is Trouble.UNSERVED
-
-
 def test_of_two_nodes_of_one_slot_the_living_the_ready_the_one_at_home_and_the_elder_stays() -> None:
     desired = fleet(1, fallbacks=(place(AWAY),))
     name = desired.slots[0].name
@@ -309,14 +280,6 @@ def entry(**given: Any) -> Backoff:
     at: dict[str, Any] = {"last": START, "until": START, "since": START - DAY}
     said: dict[str, Any] = {"failures": 3, "trouble": Trouble.STOCKOUT, **at, **given}
     return Backoff(**said)
-
-
-def test_creates_that_were_asked_for_together_are_one_failure() -> None:
-    before = entry()
-    later = START + minutes(5)
-    assert failed(before, HERE, Trouble.STOCKOUT, "again", START, later) == entry(text="again")
-    assert failed(before, HERE, Trouble.STOCKOUT, "", START + SECOND, later).failures == 4
-    assert failed(before, HERE, Trouble.QUOTA, "", START, later).failures == 1
 
 
 def test_failures_in_a_row_stand_since_the_first_and_another_trouble_begins_anew() -> None:

@@ -6,12 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from infra.fleet.controller.actions import Assign, Recreate, Restart
-from infra.fleet.operator_requests import OperatorRequests
+from infra.fleet.controller.actions import Recreate, Restart
 from infra.fleet.reports import Phase
-from infra.fleet.versions import AssignedVersion
 from tests.fleet.controller.given_fleet import fleet
-from tests.fleet.controller.rolled_pool import POOL, Pool, steady, taken_back, target
+from tests.fleet.controller.rolled_pool import POOL, Pool, steady, target
 
 
 def imageless(*, real: bool = True, **given: object) -> Pool:
@@ -19,12 +17,6 @@ def imageless(*, real: bool = True, **given: object) -> Pool:
     pool = Pool(desired=fleet(6, **given), target=target(""), real=real)
     assert pool.sweep() == [f"{index}:-" for index in range(6)]
     return pool
-
-
-def test_before_the_first_promotion_the_orders_say_that_there_is_no_image() -> None:
-    pool = Pool(desired=fleet(1), target=target(""))
-    (order,) = [each for each in pool.decided().actions if isinstance(each, Assign)]
-    assert order.version == AssignedVersion("")
 
 
 @pytest.mark.parametrize("real", [True, False], ids=["takes-no-job-without", "does-without"])
@@ -38,15 +30,6 @@ def test_a_broken_first_image_reaches_one_vm_and_goes_back_to_none(real: bool) -
     assert "runners end at once" in finding.reason
 
 
-def test_a_first_image_that_is_everywhere_is_undone_to_none() -> None:
-    pool = imageless()
-    pool.target = target("b")
-    pool.sweeps(8)
-    pool.requests = taken_back("image sha256:b")
-    pool.sweeps(8)
-    assert (pool.images, pool.stage) == ("------", "undone")
-
-
 def test_a_controller_that_forgot_everything_takes_no_image_from_a_fleet_that_serves() -> None:
     pool = steady()
     forgetful = Pool(desired=pool.desired, target=pool.target, runs=dict(pool.runs))
@@ -57,16 +40,6 @@ def test_a_controller_that_forgot_everything_takes_no_image_from_a_fleet_that_se
 def forgotten(pool: Pool) -> Pool:
     """The same VMs and orders under a controller that lost its memory, when nobody serves."""
     return Pool(desired=pool.desired, target=pool.target, runs=dict(pool.runs), told=dict(pool.told), bad="ab")
-
-
-def test_what_one_vm_alone_was_told_is_not_taken_for_proved() -> None:
-    pool = steady()
-    pool.target = target("b")
-    assert pool.sweep() == ["0:b"]
-    pool = forgotten(pool)
-    pool.requests = OperatorRequests(paused=frozenset({POOL}))
-    pool.sweep()
-    assert "b" not in pool.images
 
 
 @pytest.mark.parametrize(("new", "part"), [(("b", "1"), "image"), (("a", "2"), "bundle")])

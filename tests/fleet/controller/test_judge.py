@@ -92,13 +92,6 @@ def test_only_a_vm_that_stands_and_serves_away_goes_home(
     assert judge(kept, memory=told(ZERO.name, drained)).slot(ZERO).rule.id != "slot-serving-away", "people drain it"
 
 
-def test_a_vm_serves_while_a_runner_of_it_is_online_and_it_was_not_told_to_take_no_job() -> None:
-    assert judge(sight()).serving(ZERO.name)
-    assert not judge(sight(), memory=told(ZERO.name, START)).serving(ZERO.name)
-    assert judge(sight(), memory=told(ONE.name, START)).serving(ZERO.name)
-    assert not judge(sight(runners=())).serving(ZERO.name)
-
-
 def test_orphans_serve_their_pool_until_they_are_drained() -> None:
     runners = (*served(FLEET), runner(ORPHAN.name, number=9))
     found = judge(sight(ORPHAN, runners=runners))
@@ -109,34 +102,6 @@ def test_orphans_serve_their_pool_until_they_are_drained() -> None:
     assert replace(found, memory=memory).serving_by_pool() == {"tpu-ci": {ZERO.name, ONE.name}}
     lost = judge(sight(s0="CREATING", runners=runners), memory=told(ONE.name, START))
     assert lost.serving_by_pool() == {}
-
-
-def test_where_a_vm_stands_is_where_it_is_made_then_where_it_is_then_its_home() -> None:
-    assert judge(sight()).zone(ZERO) == HOME
-    assert judge(sight(s0="DELETING"), memory=Memory(creating=CREATING)).zone(ZERO) == AWAY
-    assert judge(sight(), memory=Memory(creating=CREATING)).zone(ZERO) == HOME
-    away = seen(FLEET, nodes=(node(ZERO.name, zone=AWAY, capacity=CapacityKind.SPOT),), zones=BOTH)
-    assert judge(away).zone(ZERO) == AWAY
-    assert judge(sight(s0="")).zone(ZERO) == HOME
-    assert judge(sight(s0="", zones={HOME: DARK, AWAY: KNOWN})).zone(ZERO) is None
-
-
-def test_a_vm_of_a_run_is_told_by_its_run_and_goes_when_its_time_is_over() -> None:
-    now = int(START.timestamp())
-    for expires, told in {
-        f"{now}": ("run-expired", "run 77-1"), f"{now + 1}": ("run-current", "run 77-1"), "": ("run-current", ""),
-    }.items():  # fmt: skip
-        vm = node("r", labels={"tidepool-run": "77-1", "tidepool-expires": expires})
-        found = judge(sight(vm)).run_vm(vm)
-        assert (found.rule.id, found.detail) == told
-
-
-def test_a_runner_is_ours_by_its_name() -> None:
-    found = judge(sight()).runner(replace(runner(ZERO.name), name="somebodys"))
-    assert (found.subject, found.rule.id) == ("somebodys", "runner-foreign")
-    mine = judge(sight())
-    online = mine.runner(runner(ZERO.name))
-    assert (online.subject, online.rule.id) == (runner(ZERO.name).name, "runner-online")
 
 
 def at_rest(phase: Phase, at: datetime, *, scopes: dict[str, ScopeMemory] | None = None) -> bool:
@@ -180,22 +145,6 @@ def test_a_runner_is_known_by_its_scope_and_number_and_a_source_by_what_is_asked
 
 
 LOST = served(FLEET, but=(ZERO.name,))
-
-
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ({}, "a runner of it is online"),
-        ({"runners": LOST, "github": DARK}, "GitHub does not say whether it runs a job"),
-        ({"runners": LOST, "reports_source": DARK}, "its report cannot be read"),
-        ({"runners": LOST, "reports": report(ZERO.name, Phase.BUSY)}, "it says that it runs a job"),
-    ],
-)
-def test_a_stuck_vm_keeps_its_slot_for_a_reason(given: dict[str, Any], why: str) -> None:
-    found = judge(sight(s0="HIDDEN", **given))
-    stuck = found.fleet.slots[ZERO.name]
-    assert stuck is not None
-    assert found.stays(ZERO, stuck) == why
 
 
 @pytest.mark.parametrize(

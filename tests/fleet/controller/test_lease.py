@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -21,30 +20,12 @@ from infra.fleet.controller.lease import (
     last_command,
     this_process,
 )
-from infra.fleet.google import GoogleError
-from infra.fleet.records import Body, Records
+from infra.fleet.records import Records
 from infra.model import bucket_names
-from tests.fleet.controller.given_fleet import START, minutes
+from tests.fleet.controller.given_fleet import START, Shelf, minutes
 
 LEASE, MANIFEST = bucket_names.lease_object("ci"), bucket_names.manifest_object("ci")
 SECOND = timedelta(seconds=1)
-
-
-@dataclass
-class Shelf:
-    """Records in memory. broken: whether generations cannot be read."""
-
-    bodies: dict[str, Body] = field(default_factory=dict)
-    generations: dict[str, int] = field(default_factory=dict)
-    broken: bool = False
-
-    def update(self, name: str, change: Callable[[Body | None], Body], *, mends: bool) -> None:
-        self.bodies[name] = change(self.bodies.get(name))
-
-    def generation(self, name: str) -> int:
-        if self.broken:
-            raise GoogleError("reading", "503")
-        return self.generations.get(name, 0)
 
 
 @dataclass

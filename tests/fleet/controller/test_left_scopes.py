@@ -15,7 +15,6 @@ from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.events import Result
 from infra.fleet.controller.github import GitHubError
 from infra.fleet.controller.memory import EMPTY, Memory, ScopeMemory
-from infra.fleet.controller.observe import Observer
 from infra.fleet.controller.observed import KNOWN, Observed, RunnerSeen, unknown
 from infra.fleet.draining import DrainState, standing
 from infra.fleet.google import clients
@@ -33,7 +32,6 @@ from tests.fleet.controller.given_fleet import (
     minutes,
     node,
     remembered,
-    runner,
     seen,
     slot,
 )
@@ -84,22 +82,6 @@ def test_a_busy_vm_outlives_the_last_slot_that_serves_its_repository(lab: Lab, l
     for _ in range(8):
         lab.sweep(31)
     assert OLD_VM not in lab.nodes()
-
-
-@pytest.mark.parametrize("where", ["declared", "remembered", "nobody knows"])
-def test_nothing_to_ask_is_known_only_where_no_vm_of_ours_can_have_a_runner(lab: Lab, where: str) -> None:
-    observer = Observer(
-        project=lab.config.project, bucket=lab.config.bucket.name, endpoint=lab.cloud.url, github=lab.api
-    )
-    runnerless = Desired(stack="ci", project=lab.config.project, slots=(replace(slot(0, pool="old"), serves=()),))
-    nothing = replace(runnerless, slots=(replace(slot(0, pool="empty"), serves=()),))
-    for vm in VMS:
-        lab.cloud.control.remove_node(lab.path(vm))
-    desired = runnerless if where == "declared" else nothing
-    memory = replace(EMPTY, scopes={"old": {}} if where == "remembered" else {})
-    source = observer.observe(desired, memory).github
-    assert source.known == (where != "nobody knows")
-    assert ("runners of pool old are registered; declare the pool" in source.reason) != source.known
 
 
 # Decisions
@@ -167,33 +149,6 @@ def test_an_old_repository_that_is_gone_for_good_is_forgotten_once_no_job_of_it_
         memory = remembered(decision, desired, now)
     assert done[0] == (7, "Drain")
     assert (7, "Delete") in done
-
-
-def test_a_runner_that_waits_where_nothing_is_declared_serves_nobody() -> None:
-    desired = fleet(3)
-    vm = desired.slots[0].name
-    waits = RunnerSeen(id=9, name=f"{vm}-000009", scope=OLD, online=True, busy=False, left=True)
-    others = tuple(each for each in seen(desired).runners if each.vm != vm)
-    memory = first(desired, seen(desired)).memory
-    idle = since(desired, seen(desired, runners=(*others, waits), left={OLD: KNOWN}), memory, 12)
-    assert ("Restart", vm) in all_doing(idle)
-    works = replace(waits, busy=True)
-    busy = since(desired, seen(desired, runners=(*others, works), left={OLD: KNOWN}), memory, 120)
-    assert all_doing(busy) == set()
-
-
-def test_the_last_serving_vm_of_a_pool_that_is_declared_no_more_is_spared_for_a_job(
-    both: tuple[Desired, Memory],
-) -> None:
-    desired, memory = both
-    observed = seen(
-        desired,
-        nodes=(*seen(desired).nodes, ORPHAN),
-        runners=(*seen(desired).runners, runner(ORPHAN.name, number=50)),
-    )
-    decisions = since(desired, observed, memory, 64)
-    assert "no other VM of pool old serves" in {held.why for held in decisions[20].held}
-    assert next(index for index, each in enumerate(decisions) if ("Drain", ORPHAN.name) in doing(each)) == 60
 
 
 def test_with_groups_a_pools_runners_are_the_organisations_alone() -> None:

@@ -158,6 +158,11 @@ def listed(*answers: dict[str, Any]) -> list[Any]:
     return [node.name for node in list_nodes(google, "a-lab", HOME)]
 
 
+def test_a_zone_that_is_said_to_be_unreachable_is_not_empty() -> None:
+    with pytest.raises(Exception, match="us-west4-a-x did not answer"):
+        listed({"nodes": [{"name": "a"}]}, {"unreachable": ["us-west4-a-x"]})
+
+
 @pytest.mark.parametrize(
     ("status", "step"), [(301, "renamed or moved"), (401, "GITHUB_TOKEN"), (403, "may not"), (404, "may not see")]
 )

@@ -79,17 +79,6 @@ def test_a_sweep_counts_itself_and_says_when_it_was() -> None:
     assert (found.zones, found.pools) == ({HOME: NOW, AWAY: NOW}, {POOL: NOW})
 
 
-@pytest.mark.parametrize(
-    ("given", "unserved"),
-    [({"runners": LOST}, START), ({}, None), ({"runners": (runner(VM, online=False), *LOST)}, START)],
-    ids=["no runner", "served", "offline"],
-)
-def test_since_when_nobody_serves_is_kept_until_a_runner_is_online(given: Any, unserved: Any) -> None:
-    assert after(ready(of(), unserved=START), sight(**given)).nodes[HERE].unserved == unserved
-    fresh = after(ready(of()), sight(**given)).nodes[HERE].unserved
-    assert fresh == (NOW if unserved else None)
-
-
 @pytest.mark.parametrize(("state", "left"), [("READY", {AWAY}), ("CREATING", {AWAY}), ("PREEMPTED", {HOME, AWAY})])
 def test_a_stockout_is_forgotten_where_its_vm_stands(state: str, left: set[str]) -> None:
     memory = of(refused={HOME: START, AWAY: START})

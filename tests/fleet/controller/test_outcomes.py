@@ -9,7 +9,7 @@ import pytest
 
 from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recreate, Report, Restart
 from infra.fleet.controller.events import LENGTH, EventKind, Result, Verb
-from infra.fleet.controller.keys import BackoffKey, NodeKey, OrphanKey, RunnerKey
+from infra.fleet.controller.keys import NodeKey, OrphanKey, RunnerKey
 from infra.fleet.controller.memory import EMPTY, Creating, Memory, NodeMemory, Suspect, VmMemory
 from infra.fleet.controller.observed import Trouble
 from infra.fleet.controller.outcomes import ActionOutcome, intended, learned
@@ -85,11 +85,6 @@ def test_a_create_is_remembered_before_it_is_asked_for_with_the_one_before_it() 
     assert (known.attempts, known.tried, known.lacked) == (2, {HOME: NOW, AWAY: BEFORE}, {AWAY: BEFORE})
 
 
-def test_a_replacement_without_a_place_is_an_attempt_and_no_create() -> None:
-    memory = intended(of(attempts=1), (replace(recreate(), place=None),), NOW)
-    assert (memory.vms[VM].attempts, memory.creating) == (2, {})
-
-
 @pytest.mark.parametrize(
     ("result", "trouble", "attempts", "event"),
     [
@@ -107,11 +102,6 @@ def test_what_was_left_has_its_turn_first_and_what_did_not_come_about_is_told(
     assert memory.vms[VM].attempts == attempts
     told = [(each.subject, each.what, each.kind, each.result) for each in memory.events]
     assert told == ([(VM, "so it was", EventKind.CAME_TO, result)] if event else [])
-
-
-def test_nothing_is_tried_less_often_than_never_and_of_a_stranger_nothing_is_learned() -> None:
-    assert came(of(attempts=0), create(), Result.LEFT).vms[VM].attempts == 0
-    assert came(EMPTY, create(), Result.LEFT) == EMPTY
 
 
 ASKED = Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=NOW, before=EARLIER)
@@ -136,14 +126,6 @@ def test_a_create_that_was_not_taken_is_taken_back(result: Result, making: bool,
     assert came(replace(MAKING, creating={}), create(), Result.DONE).creating == {}
 
 
-def test_a_create_that_was_refused_begins_a_wait() -> None:
-    memory = came(MAKING, create(), Result.FAILED, trouble=Trouble.REFUSED, text="a bad name")
-    (wait,) = memory.backoff.values()
-    assert memory.backoff.keys() == {BackoffKey(HOME, V5E.name, CapacityKind.PREEMPTIBLE)}
-    assert (wait.trouble, wait.text, wait.last) == (Trouble.REFUSED, "a bad name", NOW)
-    assert memory.creating == {OTHER: ASKED}
-
-
 HOUR = (BEFORE, EARLIER)
 REMADE: dict[str, Any] = {"remade": 2, "remade_at": EARLIER, "remade_before": BEFORE}
 
@@ -165,13 +147,6 @@ def test_a_replacement_that_was_not_begun_is_given_back_to_its_pools_hour(
     assert memory.vms[VM].remade == remade
     assert memory.vms[VM].remade_at == (BEFORE if remade == 1 else EARLIER)
     assert memory.replacements == {POOL: left, "more": HOUR}
-
-
-def test_a_replacement_that_no_hour_holds_or_of_a_slot_that_is_declared_no_more_is_given_back_to_none() -> None:
-    for desired, replacements in ((FLEET, {}), (fleet(0), {POOL: HOUR})):
-        memory = replace(of(), replacements=replacements)
-        outcome = ActionOutcome(action=recreate(), result=Result.CHANGED)
-        assert learned(memory, desired, [outcome], NOW).replacements == replacements
 
 
 def test_a_replacement_of_what_google_had_not_taken_is_counted_with_the_time_before() -> None:
@@ -215,22 +190,3 @@ def test_a_restart_is_remembered_by_its_number_and_of_the_nodes_of_that_name() -
     assert after.vms[VM].restart == 4
     assert {key.name: each.restarted for key, each in after.nodes.items()} == {VM: NOW, OTHER: None}
     assert came(memory, Restart(vm=VM, number=4, **WHY), Result.FAILED).nodes == memory.nodes
-
-
-@pytest.mark.parametrize(
-    ("result", "given", "begun", "not_begun"),
-    [
-        (Result.DONE, {"operation": "op"}, True, False),
-        (Result.DONE, {}, False, False),
-        (Result.FAILED, {"operation": "op", "trouble": Trouble.OUTAGE}, False, False),
-        (Result.FAILED, {}, False, True),
-        (Result.CHANGED, {}, False, True),
-        (Result.LEFT, {}, False, True),
-        (Result.DEFERRED, {}, False, False),
-    ],
-)
-def test_an_outcome_says_whether_google_works_on_it_and_whether_anything_was_done(
-    result: Result, given: Any, begun: bool, not_begun: bool
-) -> None:
-    outcome = ActionOutcome(action=create(), result=result, **given)
-    assert (outcome.is_begun, outcome.was_not_begun) == (begun, not_begun)

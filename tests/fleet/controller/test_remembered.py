@@ -13,13 +13,12 @@ from infra.fleet.controller.memory import read as memory_of
 from infra.fleet.controller.remembered import Remembered, SweepError
 from infra.fleet.google import Api, Clients, GoogleError, clients, execute
 from infra.fleet.records import Records
-from infra.model import bucket_names
 from tests.fleet.controller.given_fleet import START
 
 if TYPE_CHECKING:
     from bench.cloud.testing import TestCloud
 
-BUCKET, NAME = "a-lab-tidepool-ci", bucket_names.memory_object("ci")
+BUCKET = "a-lab-tidepool-ci"
 ONE, TWO, THREE = (replace(EMPTY, sweeps=sweeps) for sweeps in (1, 2, 3))
 
 
@@ -81,16 +80,6 @@ def test_what_another_wrote_meanwhile_stands(google: Clients, mine: Memory) -> N
     Remembered.read(Records(google=google, bucket=BUCKET), "ci", "b", START).write(THREE)
     with pytest.raises(SweepError, match="another sweep wrote the memory"):
         remembered.write(mine)
-    assert kept(google) == THREE
-
-
-def test_what_another_wrote_after_a_lost_answer_stands(google: Clients) -> None:
-    remembered = Remembered.read(Lossy(google=google, bucket=BUCKET, lost=[ONE]), "ci", "a", START)
-    with pytest.raises(GoogleError):
-        remembered.write(ONE)
-    Remembered.read(Records(google=google, bucket=BUCKET), "ci", "b", START).write(THREE)
-    with pytest.raises(SweepError, match="another sweep wrote the memory"):
-        remembered.write(TWO)
     assert kept(google) == THREE
 
 

@@ -96,21 +96,6 @@ def test_one_that_waits_to_go_back_is_told_the_image_and_the_bundle_that_it_runs
     assert told[pool.vm(0)] == (AssignedVersion("r@sha256:b", "1"), "others go back first", False)
 
 
-def test_a_turn_that_is_free_is_taken_from_nobody() -> None:
-    pool = rolled_out("b")
-    pool.requests, pool.busy = taken_back("image sha256:b"), {pool.vm(index) for index in range(6)}
-    assert pool.sweep() == ["0:a", "1:a"]
-    pool.busy.discard(pool.vm(0))
-    assert pool.sweeps(3) == [[], ["2:a"], []]
-
-
-def test_a_long_job_of_one_that_goes_back_brings_no_other_into_work() -> None:
-    pool = rolled_out("b")
-    pool.requests, pool.busy = taken_back("image sha256:b"), {pool.vm(index) for index in range(6)}
-    assert pool.sweep() == ["0:a", "1:a"]
-    assert not any(pool.sweeps(60))
-
-
 def test_orders_that_may_have_been_written_are_written_anew() -> None:
     pool = steady(2)
     name = pool.vm(0)

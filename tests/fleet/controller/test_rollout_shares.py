@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from infra.fleet.operator_requests import OperatorRequests
-from infra.fleet.reports import Phase
 from infra.model.schema import Freeze
 from tests.fleet.controller.given_fleet import AWAY, HOME, fleet, minutes, place, slot
 from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target
@@ -26,17 +25,6 @@ def test_more_failures_than_the_share_after_the_canary_bring_everything_back(
         pool.slow |= set([each for each in pool.rollout.waiting if each not in pool.slow][: failures - len(pool.slow)])
     assert (pool.stage, pool.images) == (stage, images)
     assert pool.rollout.why.count("did not come online with it") == (failures if stage == "failed" else 0)
-
-
-def test_what_a_canary_said_of_itself_before_it_was_told_does_not_fail_it() -> None:
-    pool = steady(3)
-    pool.hung = {pool.vm(index): Phase.UNFIT for index in range(3)}
-    pool.busy, pool.target, pool.wrote = set(pool.hung), target("b"), pool.now
-    pool.sweeps(3)
-    assert pool.stage == "canary"
-    pool.wrote = None
-    pool.sweep()
-    assert pool.stage == "failed"
 
 
 def test_an_unfit_canary_whose_clock_is_behind_fails_by_what_it_runs() -> None:
@@ -125,12 +113,3 @@ def test_what_holds_a_rollout_is_told() -> None:
     pool.deaf = False
     pool.sweeps(8)
     assert (pool.stage, pool.rollout.held) == ("steady", ())
-
-
-def test_the_canary_of_a_version_tries_the_one_that_comes_in_its_place() -> None:
-    pool = two_zones()
-    pool.sweep()
-    pool.dark, pool.target = (AWAY,), target("c")
-    pool.sweeps(3)
-    assert list(pool.rollout.waiting) == [f"tpu-ci-{AWAY}-0"]
-    assert pool.images.replace("a", "") == "c", "no second VM has what nobody has proved"

@@ -10,10 +10,10 @@ from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, unknown
 from infra.fleet.controller.trial import at_once
 from infra.fleet.operator_requests import OperatorRequests
-from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
+from infra.fleet.versions import AssignedVersion, PoolVersion
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, minutes, node, place, remembered, seen
-from tests.fleet.controller.rolled_pool import rolled_out, steady, taken_back, target
+from tests.fleet.controller.rolled_pool import steady, taken_back, target
 
 
 def test_a_new_image_goes_to_one_canary_and_then_to_a_share_at_a_time() -> None:
@@ -75,16 +75,6 @@ def test_undo_brings_back_what_ran_before_a_share_at_a_time() -> None:
     assert pool.stage == "undone"
 
 
-def test_what_was_taken_back_is_tried_again_once_that_is_requested_behind_a_canary() -> None:
-    pool = rolled_out("b")
-    pool.requests = taken_back("image sha256:b")
-    for _ in range(4):
-        pool.sweep()
-    pool.requests = OperatorRequests(redone={"tpu-ci": pool.memory.rollouts["tpu-ci"].since})
-    assert [pool.sweep() for _ in range(5)] == [["0:b"], ["1:b", "2:b"], ["3:b", "4:b"], ["5:b"], []]
-    assert pool.stage == "steady"
-
-
 def test_what_failed_is_tried_once_for_each_request() -> None:
     pool = steady()
     pool.target, pool.bad, pool.unfit = target("b"), "b", "runners end at once"
@@ -141,30 +131,6 @@ def test_a_vm_that_a_list_lacks_keeps_what_it_was_told() -> None:
     assert told(away(), away(listed=None), away()) == ["us-central1/r@sha256:a"], "a list without it"
 
 
-def test_what_is_taken_back_reaches_a_vm_whose_zone_does_not_answer() -> None:
-    before, bad = copied("a"), copied("b")
-    rollout = Rollout(stable=bad, target=bad, previous=before, since=START)
-    vm = replace(KNOWN_VM, assigned=AssignedVersion("us-central1/r@sha256:b"), region="us-central1")
-    memory = replace(REMEMBERED, vms={VM: vm}, rollouts={"tpu-ci": rollout})
-    dark = replace(
-        away(listed=None, dark=AWAY),
-        targets={"tpu-ci": copied("b")},
-        requests=taken_back("image sha256:b"),
-    )
-    assert told(dark, memory=memory) == ["us-central1/r@sha256:a"]
-
-
 def test_where_a_region_has_no_copy_the_one_of_the_home_is_pulled_until_it_has() -> None:
     assert told(away(SOME), away(SOME)) == []
     assert told(away(SOME), away(ALL), away(ALL)) == ["us-central1/r@sha256:a"]
-
-
-def test_one_that_failed_is_over_once_it_is_promoted_no_more_and_may_be_promoted_again() -> None:
-    pool = steady()
-    pool.target, pool.bad, pool.unfit = target("b"), "b", "runners end at once"
-    for _ in range(3):
-        pool.sweep()
-    pool.target = target("a")
-    assert (pool.sweep(), pool.stage, pool.memory.rollouts["tpu-ci"].why) == ([], "steady", "")
-    pool.target, pool.bad = target("b"), ""
-    assert pool.sweep() == ["0:b"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -74,12 +73,6 @@ def test_an_orphan_goes_though_the_repository_of_another_pool_cannot_be_asked() 
     assert ("Delete", others.name) not in gone
 
 
-def test_an_orphan_of_a_pool_that_nobody_remembers_waits_for_every_repository() -> None:
-    strange = node("gone-us-west4-a-0", labels=labels(pool="gone"))
-    decisions = sweeps(FLEET, listed(nodes=(*listed().nodes, strange)), 20)
-    assert not [did for each in decisions for did in doing(each) if did[1] == strange.name]
-
-
 class Broker:
     """One list for all scopes, which fails as a whole where one of them does."""
 
@@ -107,10 +100,3 @@ def test_a_delete_waits_for_the_repository_of_its_own_vm_alone() -> None:
     with pytest.raises(GitHubError, match="github-refused"):
         actor._has_a_job(node(OTHER.name, labels=labels(pool="other")))
     assert github.asked == ["broker", HEARD, SILENT]
-
-
-def test_an_outage_of_all_is_none_of_one_once_the_others_answer() -> None:
-    memory = first(FLEET, listed(github=unknown("502"), runners=())).memory
-    assert memory.unheard.keys() == {HEARD, SILENT}
-    memory = first(FLEET, listed(), memory, START + timedelta(minutes=8)).memory
-    assert memory.unheard == {SILENT: START}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -26,16 +26,15 @@ from tests.fleet.controller.given_fleet import (
     doing,
     fleet,
     minutes,
-    node,
     nodes,
     place,
-    quota,
+    runner,
     seen,
     served,
 )
 
 FLEET = fleet(3, fallbacks=(place(AWAY),), settings=ControllerSettings(replacements=50))
-FIRST, SECOND, THIRD = (slot.name for slot in FLEET.slots)
+FIRST = FLEET.slots[0].name
 ENOUGH = minutes(silence().minutes)
 
 
@@ -104,16 +103,22 @@ def test_a_vm_whose_create_was_answered_by_a_stockout_goes() -> None:
     assert ("Create", FIRST) in course.sweeps(dark(), ENOUGH + 2 * SWEEP)
 
 
-def test_a_vm_that_complete_lists_lacked_for_long_goes_and_one_that_a_few_lacked_does_not() -> None:
-    for time, goes in ((minutes(silence().lacked) + SWEEP, True), (minutes(silence().lacked) - SWEEP, False)):
-        full = replace(FLEET, caps=(quota(8), quota(8, AWAY)))
-        course = Course(full)
-        others = {"nodes": nodes(FLEET, s0=""), "runners": served(FLEET, but=(FIRST,))}
-        room = (node("somebody", labels={}, zone=HOME), node("else", labels={}, zone=AWAY, accelerator="v5litepod-8"))
-        shown = seen(full, **{**others, "nodes": (*others["nodes"], *room)})
-        assert course.sweeps(shown, time) == [], "neither place has chips"
-        freed = dark(full, runners=others["runners"])
-        assert (("Create", FIRST) in course.sweeps(freed, ENOUGH + 2 * SWEEP)) == goes
+@pytest.mark.parametrize(
+    "sign",
+    [
+        {"runners": (runner(FIRST),)},
+        {"github": unknown("502")},
+        {"scopes": {"repos/a-lab/code": unknown("404")}},
+        {"reports_source": unknown("503")},
+        {"epoch": "another command made VMs since"},
+        {"declared": START + 20 * SWEEP},
+        {"requests_source": unknown("503")},
+    ],
+    ids=["runner", "github", "repository", "reports", "command", "apply", "wishes"],
+)
+def test_any_doubt_that_a_vm_is_gone_keeps_its_slot_from_a_fallback(sign: Mapping[str, Any]) -> None:
+    course = after_preemption(result=Result.DEFERRED)
+    assert course.sweeps(dark(**sign), timedelta(hours=6)) == []
 
 
 def test_a_vm_that_speaks_for_itself_is_not_made_twice() -> None:

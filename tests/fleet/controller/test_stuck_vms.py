@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.fleet.controller.actions import Create, Recreate
+from infra.fleet.controller.actions import Create
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.observed import NodeSeen, Observed
@@ -29,9 +29,8 @@ from tests.fleet.controller.test_silent_zones import Course
 FALLBACK = place(AWAY, CapacityKind.SPOT)
 FLEET = fleet(3, fallbacks=(FALLBACK,))
 TRAINING = replace(FLEET, slots=tuple(replace(each, serves=()) for each in FLEET.slots))
-VM, OTHER = FLEET.slots[0].name, FLEET.slots[1].name
+VM = FLEET.slots[0].name
 WAITS = {"DELETING": 30, "HIDING": 60, "HIDDEN": 60, "UNHIDING": 60, "STATE_UNSPECIFIED": 10, "OF_TOMORROW": 10}
-STUCK = node(VM, "DELETING")
 AT_FALLBACK = node(VM, zone=AWAY, capacity=CapacityKind.SPOT, created="2026-11-21T13:00:00Z")
 
 
@@ -69,15 +68,6 @@ def test_its_slot_moves_to_the_fallback_once_the_wait_of_its_state_is_over(state
 
 def test_one_without_a_runner_moves_once_it_is_being_deleted() -> None:
     assert after(30, stuck(TRAINING), TRAINING).places == {VM: AWAY}
-
-
-def test_a_vm_that_is_lost_at_the_fallback_is_made_there_again_at_once() -> None:
-    course = after(30, stuck(beside=(AT_FALLBACK,), runners=served(FLEET)))
-    course.sweep(stuck(beside=(replace(AT_FALLBACK, state="PREEMPTED"),)))
-    (again,) = course.did
-    assert isinstance(again, Recreate)
-    assert again.place == FALLBACK
-    assert again.stuck == (STUCK,)
 
 
 @pytest.mark.parametrize(("busy", "goes"), [(False, [("Drain", VM), ("Delete", VM)]), (True, [("Drain", VM)])])

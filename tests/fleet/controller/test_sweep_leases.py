@@ -48,18 +48,6 @@ def test_while_up_holds_the_lease_status_calls_nothing_unhealthy_that_is_being_m
     assert [trouble.subject for trouble in swept.pools[0].unhealthy] == [VMS[0]], "a sweep is no engine"
 
 
-def test_what_a_plain_apply_declares_is_left_to_it_for_half_an_hour(lab: Lab) -> None:
-    """The manifest comes first, and nobody holds the lease: what it makes next must not be made a second time."""
-    lab.cloud.control.remove_node(lab.path(VMS[0]))
-    lab.records.update(bucket_names.manifest_object("ci"), lambda body: {**(body or {}), "broker": "https://b.example"})
-    (waits,) = (each for each in lab.sweep().decision.waiting if each.subject == VMS[0])
-    assert (waits.rule, waits.until is not None) == ("slot-declared", True)
-    assert VMS[0] not in lab.nodes()
-    lab.cloud.control.advance(31 * 60)
-    lab.sweep()
-    assert VMS[0] in lab.nodes()
-
-
 def test_once_an_up_has_ended_with_a_manifest_nobody_is_waited_for(lab: Lab) -> None:
     lab.cloud.control.remove_node(lab.path(VMS[0]))
     lab.records.update(bucket_names.manifest_object("ci"), lambda body: {**(body or {}), "broker": "https://b.example"})

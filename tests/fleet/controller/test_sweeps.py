@@ -14,7 +14,6 @@ from infra.fleet.operator_requests import DrainRequest, with_drains
 from infra.fleet.place import FleetPlace
 from infra.model import bucket_names
 from infra.model.clock import machine_clock
-from infra.model.stood import read_day
 from tests.fleet.touched import touched
 
 if TYPE_CHECKING:
@@ -39,26 +38,6 @@ def test_one_sweep_right_after_a_preemption_makes_the_vm_again_as_it_was_declare
     assert {key: made.get(key) for key in ("labels", "metadata", "tags")} == {
         key: declared[key] for key in ("labels", "metadata", "tags")
     }
-
-
-def test_each_sweep_writes_down_which_vms_of_pools_stand(lab: Lab) -> None:
-    def stood() -> list[tuple[str, bool]]:
-        day = datetime.fromtimestamp(lab.cloud.control.clock()["seconds"], UTC).date()
-        found = read_day(lab.records.body(bucket_names.stood_day_object("ci", day)))
-        return [(each.vm, each.end is None) for each in found.vms] if found else []
-
-    lab.sweeper().sweep()
-    lab.cloud.control.preempt(VMS[0])
-    lab.cloud.control.advance(120)
-    lab.sweeper().sweep()
-    assert stood() == [(VMS[0], False), (VMS[1], True), (VMS[2], True)]
-    lab.cloud.control.advance(120)
-    lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.list", code=403)
-    lab.sweeper().sweep()
-    assert stood() == [(VMS[0], False), (VMS[1], True), (VMS[2], True)], "a list that failed ends nothing"
-    lab.cloud.control.mend()
-    lab.sweeper().sweep()
-    assert stood() == [(VMS[0], False), (VMS[0], True), (VMS[1], True), (VMS[2], True)], "it was made again"
 
 
 def test_what_is_absent_is_made_and_what_has_no_owner_goes_after_the_grace_time(lab: Lab) -> None:

@@ -8,50 +8,19 @@ from datetime import timedelta
 from infra.fleet.controller.actions import Drain
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.memory import EMPTY
-from infra.fleet.controller.observed import KNOWN, unknown
+from infra.fleet.controller.observed import unknown
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests
-from infra.fleet.reports import Phase, ReportSeen
-from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
-    AWAY,
-    HOME,
     START,
-    SWEEP,
     doing,
     first,
     fleet,
     minutes,
-    node,
-    nodes,
-    of_kind,
-    place,
     remembered,
     runner,
     seen,
     served,
-    sweeps,
 )
-
-
-def test_a_vm_whose_own_word_cannot_be_read_is_neither_restarted_nor_made_again_nor_deleted() -> None:
-    desired = of_kind(CapacityKind.SPOT, 9)
-    mute, heard = (each.name for each in desired.slots[:2])
-    orphan = node(f"tpu-ci-{HOME}-30")
-    said = {heard: ReportSeen(vm=heard, pool="tpu-ci", phase=Phase.UNFIT, at=START, proved=HOME)}
-    down = seen(
-        desired,
-        nodes=(*nodes(desired), orphan),
-        runners=served(desired, but=(mute, heard)),
-        reports=said,
-        reports_source=unknown("reading Google's keys failed"),
-    )
-    decisions = sweeps(desired, down, 60)
-    done = [each for decision in decisions for each in doing(decision)]
-    assert set(done) == {("Recreate", heard)}, "what could be read counts"
-    waits = {each.subject for each in decisions[-1].waiting if "cannot be read" in each.reason}
-    assert waits == {mute, orphan.name}
-    known = decide(desired, replace(down, reports_source=KNOWN), decisions[-1].memory, START + 60 * SWEEP)
-    assert {("Restart", mute), ("Delete", orphan.name)} <= set(doing(known))
 
 
 def test_a_drain_that_people_request_begins_and_ends_with_their_request() -> None:
@@ -71,18 +40,6 @@ def test_a_drain_that_people_request_begins_and_ends_with_their_request() -> Non
     assert doing(decide(desired, blind, memory, START + minutes(40))) == [], "nobody knows whether it is over"
     over = decide(desired, seen(desired), memory, START + minutes(40))
     assert [(type(action), action.on) for action in over.actions if isinstance(action, Drain)] == [(Drain, False)] * 2
-
-
-def test_a_vm_at_its_fallback_takes_jobs_again_once_people_drain_it_no_more() -> None:
-    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-    name = desired.slots[0].name
-    observed = seen(desired, nodes=(node(name, zone=AWAY, capacity=CapacityKind.SPOT), *nodes(desired, s0="")))
-    request = DrainRequest(subject=name, by="ada", since=START, minutes=30)
-    drained = first(desired, replace(observed, requests=OperatorRequests(drains=(request,))))
-    assert doing(drained) == [("Drain", name)]
-    (over,) = decide(desired, observed, remembered(drained, desired, START), START + minutes(40)).actions
-    assert isinstance(over, Drain)
-    assert not over.on, "it goes home in eleven hours only"
 
 
 def unserved_through(deaf: tuple[int, ...], until: int) -> list[tuple[float, str]]:

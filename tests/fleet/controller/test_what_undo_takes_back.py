@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from infra.fleet.controller.rollout import not_tried, undoable
-from infra.fleet.operator_requests import OperatorRequests
+from infra.fleet.operator_requests import OperatorRequests, Undone
 from infra.fleet.versions import PartKind, PoolVersion, Rollout, Stage, TakenBack, VersionPart
 from tests.fleet.controller.given_fleet import START, fleet, minutes
-from tests.fleet.controller.rolled_pool import POOL, Pool, taken_back, target
+from tests.fleet.controller.rolled_pool import POOL, Pool, steady, taken_back, target
+from tests.fleet.controller.rolled_pool import rolled_out as rolled_out_pool
 
 A, B, C = target("a", "1"), target("b", "1"), target("b", "2")
 IMAGE, BUNDLE = VersionPart(PartKind.IMAGE, "sha256:b"), VersionPart(PartKind.BUNDLE, "2")
@@ -123,11 +124,32 @@ def test_what_failed_is_told_while_something_else_is_under_way() -> None:
     )
 
 
-def test_a_canary_that_is_undone_leaves_what_was_before_what_is_proved() -> None:
-    pool = rolled_out()
-    pool.target = target("c", "1")
+def bundles(pool: Pool) -> str:
+    return "".join(pool.runs[slot.name][1] for slot in pool.desired.slots)
+
+
+def redone(pool: Pool, *undone: Undone) -> OperatorRequests:
+    return OperatorRequests(undone={POOL: undone} if undone else {}, redone={POOL: pool.rollout.since})
+
+
+def test_an_image_that_failed_stays_away_when_the_next_bundle_comes_and_people_are_still_told() -> None:
+    pool = steady(first=target("a", "1"))
+    pool.target, pool.bad = target("b", "1"), "b"
+    pool.sweeps(30)
+    pool.target = target("b", "2")
+    told = pool.sweeps(30)
+    assert (pool.images, bundles(pool)) == ("aaaaaa", "222222")
+    assert not [each for sweep in told for each in sweep if ":b" in each], "not even a canary gets it"
+    (finding,) = pool.decided().findings
+    assert finding.reason.startswith("image b was rolled back")
+
+
+def test_undo_and_redo_without_a_sweep_between_go_back_and_come_again_behind_a_canary() -> None:
+    pool = rolled_out_pool("b")
+    pool.requests = redone(pool, Undone(IMAGE, START, over=True))
+    assert (pool.sweep(), pool.stage) == (["0:a", "1:a"], "undone")
     pool.sweep()
     assert pool.stage == "canary"
-    pool.requests = taken_back("image sha256:c")
-    pool.sweep()
-    assert (pool.stage, pool.rollout.stable.key, pool.rollout.previous) == ("undone", B.key, A)
+    pool.sweeps(12)
+    assert (pool.images, pool.stage) == ("bbbbbb", "steady")
+    assert pool.sweeps(3) == [[], [], []], "and once"
