@@ -36,16 +36,6 @@ class RegistryError(Exception):
     """The registry did not start; the text says why."""
 
 
-def local_reference(address: str, reference: str) -> str:
-    """Where a place, with or without tag or digest, is in the registry at `address` (host:port)."""
-    return f"{address}/{reference}"
-
-
-def repository_path(place: str) -> str:
-    """The repository of a place as the registry's own API names it: `/v2/{repository_path}/manifests/...`."""
-    return place
-
-
 @dataclass(frozen=True, slots=True)
 class Registry:
     """A running registry. `address` is host:port."""

@@ -14,11 +14,11 @@ import shutil
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 from infra.model.errors import ConfigError, Problem
 from infra.model.images.pins import Pins
@@ -102,12 +102,7 @@ def _checkout(context: Path, image: Image) -> dict[str, str]:
     }
 
 
-Listener = Callable[[str], None]
-
-
-def silent(line: str) -> None:
-    """Listen to nothing."""
-    del line
+Listener = Callable[[str], object]
 
 
 class BuildError(Exception):
@@ -126,37 +121,17 @@ class Built:
     seconds: float
 
 
-class Builder(Protocol):
-    """Builds an order, and runs a smoke test in what came of it; both raise BuildError."""
-
-    @property
-    def name(self) -> str: ...
-
-    def build(self, order: Order, *, cached: bool = True, listen: Listener = silent) -> Built:
-        """The built image; `cached=False` takes no layer of an earlier build. Each line of output goes to `listen`."""
-        ...
-
-    def smoke(self, built: Built, script: Path) -> None:
-        """Run the script in the image, as the image's user and without network."""
-        ...
-
-
-def local_builder() -> Builder | None:
-    """The first builder that works here: docker with buildx and a daemon, then buildah as root; None for neither."""
-    if shutil.which("docker") and _works("docker", "buildx", "version") and _works("docker", "version"):
-        return Docker()
-    if shutil.which("buildah") and os.geteuid() == 0:
-        return Buildah()
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Docker:
     """BuildKit behind docker's own client."""
 
     name: str = "docker buildx"
 
-    def build(self, order: Order, *, cached: bool = True, listen: Listener = silent) -> Built:
+    def build(self, order: Order, *, cached: bool = True, listen: Listener = str) -> Built:
+        """The built image; `cached=False` takes no layer of an earlier build. Each line of output goes to `listen`.
+
+        Raises BuildError, as `smoke` does.
+        """
         fresh = () if cached else ("--no-cache",)
         command = ("docker", "buildx", "build", "--load", *fresh, *_common(order), str(order.context))
         seconds = _timed(command, order, self.name, listen)
@@ -164,6 +139,7 @@ class Docker:
         return Built(order.image, order.tag, found["Id"], found["Size"], len(found["RootFS"]["Layers"]), seconds)
 
     def smoke(self, built: Built, script: Path) -> None:
+        """Run the script in the image, as the image's user and without network."""
         command = ("docker", "run", "--rm", "--interactive", "--network", "none", "--entrypoint", BASH[0])
         _smoke((*command, built.tag, *BASH[1:]), built, script)
 
@@ -180,7 +156,7 @@ class Buildah:
     name: str = "buildah"
     command: tuple[str, ...] = ("buildah", "--storage-driver", "overlay")
 
-    def build(self, order: Order, *, cached: bool = True, listen: Listener = silent) -> Built:
+    def build(self, order: Order, *, cached: bool = True, listen: Listener = str) -> Built:
         ignored = order.recipe / f"{DOCKERFILE}.dockerignore"
         options = ("--isolation", "chroot", "--network", "host", "--format", "oci", "--ignorefile", str(ignored))
         options += ("--layers",) if cached else ("--layers", "--no-cache")
@@ -195,41 +171,42 @@ class Buildah:
         )
 
     def smoke(self, built: Built, script: Path) -> None:
-        container = output((*self.command, "from", "--pull-never", built.tag)).strip()
-        try:
+        with self._container(built.tag) as container:
             # chroot isolation shares the machine's network, so the command gets a network namespace of its own.
             run = ("unshare", "--net", *self.command, "run", "--isolation", "chroot", container, "--", *BASH)
             _smoke(run, built, script)
-        finally:
-            output((*self.command, "rm", container))
 
     def _size(self, tag: str) -> int:
         """Bytes of the files, as a container sees them; a file that two names share counts once."""
-        container = output((*self.command, "from", "--pull-never", tag)).strip()
-        try:
+        with self._container(tag) as container:
             root = output((*self.command, "mount", container)).strip()
             return int(output(("du", "--summarize", "--bytes", root)).split()[0])
+
+    @contextmanager
+    def _container(self, tag: str) -> Generator[str]:
+        container = output((*self.command, "from", "--pull-never", tag)).strip()
+        try:
+            yield container
         finally:
             output((*self.command, "rm", container))
+
+
+Builder = Docker | Buildah
+
+
+def local_builder() -> Builder | None:
+    """The first builder that works here: docker with buildx and a daemon, then buildah as root; None for neither."""
+    if shutil.which("docker") and _works("docker", "buildx", "version") and _works("docker", "version"):
+        return Docker()
+    return Buildah() if shutil.which("buildah") and os.geteuid() == 0 else None
 
 
 def _common(order: Order) -> tuple[str, ...]:
     """Options that both builders spell alike."""
-    options = [
-        "--file",
-        str(order.recipe / DOCKERFILE),
-        "--build-context",
-        f"recipe={order.recipe}",
-        "--tag",
-        order.tag,
-    ]
-    if order.target:
-        options += ["--target", order.target]
-    return (*options, *_arguments(order.arguments))
-
-
-def _arguments(arguments: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(text for key in sorted(arguments) for text in ("--build-arg", f"{key}={arguments[key]}"))
+    places = ("--file", str(order.recipe / DOCKERFILE), "--build-context", f"recipe={order.recipe}", "--tag", order.tag)
+    stage = ("--target", order.target) if order.target else ()
+    arguments = (text for key, value in sorted(order.arguments.items()) for text in ("--build-arg", f"{key}={value}"))
+    return (*places, *stage, *arguments)
 
 
 def _timed(command: Sequence[str], order: Order, builder: str, listen: Listener) -> float:
@@ -251,18 +228,19 @@ def _timed(command: Sequence[str], order: Order, builder: str, listen: Listener)
 
 
 def _smoke(command: Sequence[str], built: Built, script: Path) -> None:
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, errors="replace", input=smoke_text(built.image, script)
-    )
-    if done.returncode != 0:
-        raise BuildError(f"{built.image} did not pass its smoke test:\n{_last(done.stdout + done.stderr)}")
+    _ran(command, f"{built.image} did not pass its smoke test", smoke_text(built.image, script))
 
 
 def output(command: Sequence[str]) -> str:
     """What the command printed; BuildError where it fails."""
-    done = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace")
+    return _ran(command, f"{' '.join(command)} failed")
+
+
+def _ran(command: Sequence[str], trouble: str, given: str | None = None) -> str:
+    done = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", input=given)
     if done.returncode != 0:
-        raise BuildError(f"{' '.join(command)} failed:\n{_last(done.stderr)}")
+        last = (done.stdout + done.stderr).rstrip().splitlines()[-SHOWN:]
+        raise BuildError("\n".join((f"{trouble}:", *last)))
     return done.stdout
 
 
@@ -274,7 +252,3 @@ def smoke_text(image: str, script: Path) -> str:
     """A smoke test as it goes to the image's shell: what all of them say with before it."""
     checks = script.parents[1] / Path(STEPS_FOLDER).name / CHECKS
     return f"IMAGE={image}\n{checks.read_text()}{script.read_text()}"
-
-
-def _last(text: str) -> str:
-    return "\n".join(text.rstrip().splitlines()[-SHOWN:])

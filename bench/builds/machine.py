@@ -33,8 +33,6 @@ SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 class When(StrEnum):
     """How a step goes wrong."""
 
-    BEFORE = "before"
-    """The worker is lost before the step begins."""
     TOOLS = "tools"
     """Every call of a tool fails, as often as it is tried again."""
     ONCE = "once"
@@ -99,11 +97,6 @@ class BuildMachine:
     def calls_file(self) -> Path:
         return self.folder / "calls.tsv"
 
-    def calls(self) -> list[tuple[str, str, str]]:
-        """Every call of a tool so far: step, tool, arguments."""
-        lines = self.calls_file.read_text().splitlines() if self.calls_file.exists() else []
-        return [(step, tool, arguments) for step, tool, arguments in (line.split("\t", 2) for line in lines)]
-
     def offer(self, repository: str, tree: Path, commits: Mapping[str, int]) -> None:
         """Let builds fetch a repository: its files, and the commits that its branch was at, newest last, each with the
         second that it was made at.
@@ -148,8 +141,6 @@ class BuildMachine:
     ) -> StepOutcome:
         """Run one step to its end, or end it after `timeout` seconds, or when another thread says `stop`."""
         when = fault.when if fault is not None and fault.step == step_id else None
-        if when is When.BEFORE:
-            return StepOutcome(step_id, StepStatus.FAILURE, log="the worker was lost on purpose")
         log = self.folder / "logs" / f"{step_id}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         began = time.monotonic()
@@ -179,11 +170,6 @@ class BuildMachine:
             **self.env,
             **env,
         }
-
-    def forget_faults(self) -> None:
-        """Faults that strike once strike again."""
-        for mark in self.folder.glob("calls.tsv.*.fault"):
-            mark.unlink()
 
     def clear(self, workspace: Path) -> None:
         """A workspace as a new build finds it: empty."""

@@ -64,17 +64,17 @@ class Apply:
             except (ProviderError, EngineError) as error:
                 self._run.broke(step, str(error), clock.seconds)
                 return ProgramAnswer(step.urn, failed=True)
-        if decision.old is not None and self._stays(decision):
-            self._replacements.finish_later(step, decision.old, clock.seconds)
+        if (staying := self._staying(decision)) is not None:
+            self._replacements.finish_later(step, staying, clock.seconds)
         else:
             self._run.ended(step, clock.seconds)
         return ProgramAnswer(state.urn, state.id, state.outputs)
 
     @staticmethod
-    def _stays(decision: Decision) -> bool:
-        """Whether the old resource stands until the program has ended."""
-        gone = decision.old is not None and decision.old.pending_replacement
-        return decision.op is Op.REPLACE and not decision.delete_first and not gone
+    def _staying(decision: Decision) -> ResourceState | None:
+        """The old resource where it stands until the program has ended."""
+        replaced = decision.op is Op.REPLACE and not decision.delete_first
+        return decision.old if replaced and decision.old and not decision.old.pending_replacement else None
 
     def _create(self, decision: Decision, provider: Provider) -> ResourceState:
         run, new, old = self._run, decision.new, decision.old
@@ -88,7 +88,7 @@ class Apply:
         except CancelledError:
             raise
         except PartialCreateError as error:
-            state = new.showing(error.outputs, provider, id=error.resource_id, init_errors=error.reasons)
+            state = new.showing(error.outputs, provider, id=error.resource_id, init_errors=(str(error),))
             self._created(number, decision, state)
             raise
         except ProviderError:
@@ -99,27 +99,20 @@ class Apply:
         return state
 
     def _created(self, number: int, decision: Decision, state: ResourceState) -> None:
-        old = decision.old
-        self._run.end(number, state, *((replace(old, delete=True),) if old and self._stays(decision) else ()))
+        staying = self._staying(decision)
+        self._run.end(number, state, *((replace(staying, delete=True),) if staying else ()))
 
     def _update(self, decision: Decision, provider: Provider) -> ResourceState:
         run, new, old = self._run, decision.new, decision.old
         assert old is not None
         number = run.begin("updating", new)
         try:
-            raw = provider.update(
-                new.type,
-                old.id,
-                reveal(old.inputs),
-                reveal(agreed(old.outputs, new)),
-                reveal(new.inputs),
-                None,
-                run.cancel,
-            )
+            known = reveal(agreed(old.outputs, new))
+            raw = provider.update(new.type, old.id, known, reveal(new.inputs), run.cancel)
         except CancelledError:
             raise
         except PartialUpdateError as error:
-            half = new.showing(error.outputs, provider, init_errors=error.reasons, modified=now())
+            half = new.showing(error.outputs, provider, init_errors=(str(error),), modified=now())
             run.end(number, half)
             raise
         except ProviderError as error:

@@ -130,13 +130,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """A second name for the file as it is now: files here are replaced, never written over, so a link is a copy."""
     fresh = target.with_name(f".{target.name}.{os.getpid()}.new")
-    fresh.unlink(missing_ok=True)
-    try:
-        os.link(source, fresh)
-    except OSError:  # a file system without hard links
-        shutil.copyfile(source, fresh)
+    shutil.copyfile(source, fresh)
     fresh.replace(target)
     _forget_attributes(target)
 

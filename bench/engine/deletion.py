@@ -7,9 +7,10 @@ of dependency with many at once. Also serves destroy, where everything goes.
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 from bench.engine.planner import step_of
@@ -105,7 +106,9 @@ class Deletion:
     def execute(self, found: list[ResourceState]) -> None:
         """Delete all of it, each after everything that refers to it; what a failed one needs stays."""
         run = self._run
-        order = _Order(found)
+        waiting = {state.key: state for state in found}
+        order = _order(waiting.values())
+        order.prepare()
         finished: queue.SimpleQueue[tuple[ResourceState, bool]] = queue.SimpleQueue()
 
         def work(state: ResourceState) -> None:
@@ -121,19 +124,20 @@ class Deletion:
 
         under_way = 0
         with ThreadPoolExecutor(run.options.parallel, thread_name_prefix="delete") as pool:
-            for state in order.ready():
-                pool.submit(work, state)
-                under_way += 1
-            while under_way:
+            while under_way or order.is_active():
+                for key in order.get_ready():
+                    pool.submit(work, waiting.pop(key))
+                    under_way += 1
+                if not under_way:
+                    break
                 state, done = finished.get()
                 under_way -= 1
-                for free in order.after(state) if done else ():
-                    pool.submit(work, free)
-                    under_way += 1
+                if done:
+                    order.done(state.key)
         run.raise_fatal()
         if run.stopping.is_set():
             return
-        for state in order.left():
+        for state in waiting.values():
             if not _untold(state):
                 run.skipped(self._step(state), "not attempted: a resource that depends on it was not deleted")
 
@@ -179,46 +183,18 @@ def _untold(state: ResourceState) -> bool:
 
 def _reversed(states: Iterable[ResourceState]) -> list[ResourceState]:
     """So that each comes before everything it refers to."""
-    order = _Order(list(states))
-    result: list[ResourceState] = []
-    ahead = order.ready()
-    while ahead:
-        result += ahead
-        ahead = [free for state in ahead for free in order.after(state)]
-    return result
+    found = {state.key: state for state in states}
+    return [found[key] for key in _order(found.values()).static_order()]
 
 
-class _Order:
-    """Who may go when: a resource is free once everything that refers to it is gone."""
-
-    def __init__(self, states: list[ResourceState]) -> None:
-        self._states = {state.key: state for state in states}
-        by_urn: dict[str, list[str]] = {}
-        for key, state in self._states.items():
-            by_urn.setdefault(state.urn, []).append(key)
-        self._needs = {
-            key: {needed for urn in set(state.references()) for needed in by_urn.get(urn, ()) if needed != key}
-            for key, state in self._states.items()
-        }
-        self._holders = dict.fromkeys(self._states, 0)
-        for needs in self._needs.values():
-            for needed in needs:
-                self._holders[needed] += 1
-
-    def ready(self) -> list[ResourceState]:
-        """Those to which nothing refers, last in the state first."""
-        return [self._states[key] for key in reversed(self._states) if self._holders[key] == 0]
-
-    def after(self, state: ResourceState) -> list[ResourceState]:
-        """Those that are free once this one is gone too."""
-        self._states.pop(state.key)
-        free = []
-        for needed in self._needs[state.key]:
-            self._holders[needed] -= 1
-            if self._holders[needed] == 0:
-                free.append(self._states[needed])
-        return free
-
-    def left(self) -> list[ResourceState]:
-        """Those that never went, failed ones apart."""
-        return [state for key, state in self._states.items() if self._holders[key]]
+def _order(states: Collection[ResourceState]) -> TopologicalSorter[str]:
+    """Keys, each after all that refer to its resource; of those that are free, the last in the state first."""
+    by_urn: dict[str, list[str]] = {}
+    for state in states:
+        by_urn.setdefault(state.urn, []).append(state.key)
+    order = TopologicalSorter[str]({state.key: () for state in reversed([*states])})
+    for state in states:
+        for needed in (key for urn in dict.fromkeys(state.references()) for key in by_urn.get(urn, ())):
+            if needed != state.key:
+                order.add(needed, state.key)
+    return order

@@ -19,7 +19,7 @@ from bench.engine import checkpoint, program, refresh
 from bench.engine.backend import held
 from bench.engine.deletion import Deletion
 from bench.engine.deployment import Deployment
-from bench.engine.existing import Builtin, Existing
+from bench.engine.existing import Existing
 from bench.engine.journal import Journal
 from bench.engine.monitor import Monitor
 from bench.engine.refresh import settle
@@ -51,6 +51,7 @@ class _Parts:
     monitor: Monitor
 
 
+@dataclass(frozen=True, slots=True)
 class Engine:
     """One stack of one project, its program and its providers.
 
@@ -59,31 +60,20 @@ class Engine:
     providers: by package.
     passphrase: asked only when a secret is met or a state is made.
     cloud: the name by which plans call what the providers reach.
-    journalled: called with the number of each journal line once it is written.
     """
 
-    def __init__(
-        self,
-        backend: Backend,
-        project: str,
-        stack: str,
-        config: Mapping[str, str],
-        program: Callable[[], None],
-        providers: Mapping[str, Provider],
-        passphrase: Callable[[], str],
-        cloud: str,
-        journalled: Callable[[int], None] | None = None,
-    ) -> None:
-        self._backend = backend
-        self._project = project
-        self._stack = stack
-        self._config = config
-        self._program = program
-        self._providers = providers
-        self._passphrase = passphrase
-        self._cloud = cloud
-        self._journalled = journalled
-        self._files: StackFiles = backend.files(project, stack)
+    backend: Backend
+    project: str
+    stack: str
+    config: Mapping[str, str]
+    program: Callable[[], None]
+    providers: Mapping[str, Provider]
+    passphrase: Callable[[], str]
+    cloud: str
+
+    @property
+    def _files(self) -> StackFiles:
+        return self.backend.files(self.project, self.stack)
 
     # What a caller asks for
 
@@ -174,10 +164,9 @@ class Engine:
         found = parts.deletion.to_delete()
         return parts.deletion.without_protected(found) if parts.run.options.exclude_protected else found
 
-    def outputs(self, *, show_secrets: bool = False) -> dict[str, Any]:
-        """The stack's outputs as last recorded; empty where there is no state."""
-        outputs = self._root_outputs(self._load())
-        return reveal(outputs) if show_secrets else masked(outputs)
+    def outputs(self) -> dict[str, Any]:
+        """The stack's outputs as last recorded, secrets masked; empty where there is no state."""
+        return masked(self._root_outputs(self._load()))
 
     def export(self) -> dict[str, Any]:
         """The state as `pulumi stack export` shows it and `pulumi stack import` takes it."""
@@ -204,7 +193,7 @@ class Engine:
     # How it goes
 
     def _load(self) -> checkpoint.Snapshot:
-        return checkpoint.load(self._files, self._passphrase)
+        return checkpoint.load(self._files, self.passphrase)
 
     def _parts(
         self, snapshot: checkpoint.Snapshot, options: Options, listener: Listener | None, journal: Journal | None
@@ -213,12 +202,11 @@ class Engine:
         run = EngineRun(snapshot, options, listener, journal)
         for said in snapshot.said:
             run.say("warning", said)
-        registry = Providers(run, self._providers, self._config, self._stack, self._project)
+        registry = Providers(run, self.providers, self.config, self.stack, self.project)
         replacements = Replacements(run, registry)
-        builtin = Builtin(self._backend, self._project, self._passphrase)
-        existing = Existing(run, registry, builtin)
+        existing = Existing(run, registry, self.backend, self.project, self.passphrase)
         deployment = Deployment(run, registry, replacements, existing)
-        monitor = Monitor(run, deployment, existing, self._stack, self._project)
+        monitor = Monitor(run, deployment, existing, self.stack, self.project)
         return _Parts(run, registry, replacements, Deletion(run, registry, replacements), monitor)
 
     def _foresee(self, parts: _Parts) -> None:
@@ -238,12 +226,12 @@ class Engine:
 
     def _execute(self, parts: _Parts) -> bool:
         return program.execute(
-            self._program,
+            self.program,
             parts.monitor,
             parts.run,
-            project=self._project,
-            stack=self._stack,
-            config=self._config,
+            project=self.project,
+            stack=self.stack,
+            config=self.config,
         )
 
     @staticmethod
@@ -263,7 +251,7 @@ class Engine:
         self._files.prepare()
         if snapshot.journals or not snapshot.digest:
             self._write(snapshot, None)
-        journal = Journal(self._files.journals / f"{lock.name}.jsonl", snapshot.digest, self._journalled)
+        journal = Journal(self._files.journals / f"{lock.name}.jsonl", snapshot.digest)
         parts = self._parts(snapshot, options or Options(), listener, journal)
         for holder in lock.taken_over:
             parts.run.say("warning", f"removed the lock of {holder}, a process that has ended")
@@ -282,7 +270,8 @@ class Engine:
         snapshot = run.snapshot
         snapshot.operations += run.open_operations()
         self._write(snapshot, journal)
-        journal.close(remove=True)
+        journal.close()
+        journal.path.unlink()
         succeeded = not self._plan(run).failed and not run.stopping.is_set()
         history = {
             "kind": kind,
@@ -312,4 +301,4 @@ class Engine:
         return roots[0].outputs if roots else {}
 
     def _plan(self, run: EngineRun) -> Plan:
-        return run.plan(self._stack, ENGINE, self._cloud, masked(self._root_outputs(run.snapshot)))
+        return run.plan(self.stack, ENGINE, self.cloud, masked(self._root_outputs(run.snapshot)))

@@ -13,6 +13,7 @@ from bench.engine.checkpoint import ORGANIZATION, load
 from bench.engine.goal import ProgramAnswer
 from bench.engine.planner import step_of
 from bench.engine.provider import ProviderError
+from bench.engine.values import secret_places
 from infra.model import urns
 from infra.model.errors import EngineError
 from infra.model.plan import Op
@@ -32,10 +33,14 @@ if TYPE_CHECKING:
 class Existing:
     """Looks up what a program refers to."""
 
-    def __init__(self, run: EngineRun, registry: Providers, builtin: Builtin) -> None:
+    def __init__(
+        self, run: EngineRun, registry: Providers, backend: Backend, project: str, passphrase: Callable[[], str]
+    ) -> None:
         self._run = run
         self._registry = registry
-        self._builtin = builtin
+        self._backend = backend
+        self._project = project
+        self._passphrase = passphrase
 
     def stands(self, goal: Goal, old: ResourceState | None, provider: Provider) -> bool:
         """Whether the cloud may have it as this stack's own, while the state has nothing of it or half a replacement.
@@ -93,7 +98,7 @@ class Existing:
             return ProgramAnswer(goal.urn, failed=True)
         old = run.olds.get(goal.urn)
         try:
-            outputs = self._builtin.read(goal)
+            outputs = self._referred(goal)
         except EngineError as error:
             run.broke(planner.undecided(goal, old), str(error))
             return ProgramAnswer(goal.urn, failed=True)
@@ -106,43 +111,23 @@ class Existing:
         run.ended(step, 0.0)
         return ProgramAnswer(goal.urn, state.id, state.outputs)
 
-
-class Builtin:
-    """The `pulumi` package: `pulumi:pulumi:StackReference`."""
-
-    def __init__(self, backend: Backend, project: str, passphrase: Callable[[], str]) -> None:
-        self._backend = backend
-        self._project = project
-        self._passphrase = passphrase
-
-    def read(self, goal: Goal) -> dict[str, Any]:
+    def _referred(self, goal: Goal) -> dict[str, Any]:
         """The outputs of a stack reference; EngineError for a stack that is not deployed."""
         name = goal.inputs.get("name")
         if not isinstance(name, str):
             raise EngineError(f"{goal.urn}: the name of the stack is not a text that a preview knows")
-        outputs = self.stack_outputs(name)
-        secret = sorted(key for key, value in outputs.items() if _is_secret(value))
-        return {"name": name, "outputs": outputs, "secretOutputNames": secret}
-
-    def stack_outputs(self, name: str) -> dict[str, Any]:
-        """The outputs of a stack of this backend, by `stack` or `organization/project/stack`."""
-        parts = name.split("/")
-        project, stack = (self._project, name) if len(parts) == 1 else (parts[-2], parts[-1])
-        if len(parts) > 1 and parts != [ORGANIZATION, project, stack]:
+        organization, _, place = name.partition("/")
+        project, _, stack = place.partition("/")
+        if organization != ORGANIZATION or not stack or "/" in stack:
             raise EngineError(
                 f"stack reference {name}: a file backend knows only {ORGANIZATION}/<project>/<stack>; write "
-                f"{ORGANIZATION}/{self._project}/{stack}"
+                f"{ORGANIZATION}/{self._project}/{name.rpartition('/')[2]}"
             )
-        files = self._backend.files(project, stack)
-        snapshot = load(files, self._passphrase)
+        snapshot = load(self._backend.files(project, stack), self._passphrase)
         if not snapshot.digest and not snapshot.states:
             raise EngineError(urns.undeployed(name))
         roots = [state for state in snapshot.states.values() if state.type == urns.STACK_TYPE]
-        outputs = roots[0].outputs if roots else {}
-        return {key: Secret(reveal(value)) if _is_secret(value) else value for key, value in outputs.items()}
-
-
-def _is_secret(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(map(_is_secret, value.values()))
-    return any(map(_is_secret, value)) if isinstance(value, list) else isinstance(value, Secret)
+        outputs = dict(roots[0].outputs) if roots else {}
+        secret = sorted(key for key, value in outputs.items() if list(secret_places(value)))
+        outputs |= {key: Secret(reveal(outputs[key])) for key in secret}
+        return {"name": name, "outputs": outputs, "secretOutputNames": secret}

@@ -74,17 +74,9 @@ def registered(request: resource_pb2.RegisterResourceRequest, stack: str, projec
     _refuse(
         urn,
         {
-            "a component served by a plugin (remote)": request.remote,
-            "a parameterized package": bool(request.packageRef),
-            "transforms": bool(request.transforms),
-            "state migrations": bool(request.state_migrations),
-            "resource hooks": bool(request.hooks.ListFields()),
-            "environment variable mappings": bool(request.envVarMappings),
+            **{field.name: True for field, _ in request.ListFields() if field.name in _REFUSED},
+            "hooks": bool(request.hooks.ListFields()),
             "aliases": any(each.urn or _moves(each.spec) for each in request.aliases),
-            "a replacement trigger": request.HasField("replacement_trigger"),
-            "the deletion with another resource": bool(request.deletedWith),
-            "an import": bool(request.importId),
-            "hidden differences": bool(request.hideDiffs),
             "timeouts of updates or deletes": bool(request.customTimeouts.update or request.customTimeouts.delete),
         },
     )
@@ -127,6 +119,13 @@ def read(request: resource_pb2.ReadResourceRequest, stack: str, project: str) ->
         provider=request.provider,
         version=request.version,
     )
+
+
+_REFUSED = {
+    "remote", "packageRef", "transforms", "state_migrations", "envVarMappings", "replacement_trigger", "deletedWith",
+    "importId", "hideDiffs",
+}  # fmt: skip
+"""Of a RegisterResource request."""
 
 
 def _moves(spec: alias_pb2.Alias.Spec) -> bool:

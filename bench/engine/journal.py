@@ -19,7 +19,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -33,20 +33,15 @@ RESTORE = "move the journal away, then run `./tidepool refresh STACK`"
 
 
 class Journal:
-    """The journal that is being written; safe to use from several threads.
+    """The journal that is being written; safe to use from several threads."""
 
-    written: called after each line, with their number so far.
-    """
-
-    def __init__(self, path: Path, base: str, written: Callable[[int], None] | None = None) -> None:
+    def __init__(self, path: Path, base: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._lock = threading.Lock()
         self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         self._operations = 0
-        self._lines = 0
         self._synced = time.monotonic()
-        self._written = written
         self._append({"journal": 1, "base": base})
 
     def begin(self, kind: OperationType, resource: Entry) -> int:
@@ -70,23 +65,17 @@ class Journal:
         self._append({"folded": digest})
         os.fsync(self._handle)
 
-    def close(self, *, remove: bool) -> None:
-        """Stop writing; `remove` once a checkpoint holds all of it."""
+    def close(self) -> None:
+        """Stop writing."""
         os.close(self._handle)
-        if remove:
-            self.path.unlink()
 
     def _append(self, record: Mapping[str, Any]) -> None:
         line = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
         with self._lock:
             self._write(line)
-            self._lines += 1
-            lines = self._lines
             if time.monotonic() - self._synced >= SYNC_SECONDS:
                 os.fsync(self._handle)
                 self._synced = time.monotonic()
-        if self._written is not None:
-            self._written(lines)
 
     def _write(self, line: bytes) -> None:
         """Raises OSError where the disk takes less than all of it; then none of it stays."""

@@ -39,8 +39,7 @@ FEATURES = (
 """What the engine does. Transforms, hooks, resource references, output values and packages are not in it, so that the
 SDK refuses them by name or does without."""
 
-_SEVERITIES: dict[int, Literal["debug", "info", "warning", "error"]] = {
-    engine_pb2.DEBUG: "debug",
+_SEVERITIES: dict[int, Literal["info", "warning", "error"]] = {
     engine_pb2.INFO: "info",
     engine_pb2.WARNING: "warning",
     engine_pb2.ERROR: "error",
@@ -126,12 +125,6 @@ class Monitor:
         self._guard(lambda: self._deployment.outputs(request.urn, from_struct(request.outputs)))
         return Empty()
 
-    def SupportsFeature(  # noqa: N802
-        self, request: resource_pb2.SupportsFeatureRequest
-    ) -> resource_pb2.SupportsFeatureResponse:
-        known = {"secrets", "aliasSpecs", "replaceWith"}
-        return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in known)
-
     def SignalAndWaitForShutdown(self, _request: Empty, /) -> Empty:  # noqa: N802
         return Empty()
 
@@ -151,18 +144,10 @@ class Monitor:
     # Engine
 
     def Log(self, request: engine_pb2.LogRequest) -> Empty:  # noqa: N802
-        severity = _SEVERITIES[request.severity]
-        if severity != "debug" and not request.ephemeral:
+        severity = _SEVERITIES.get(request.severity)
+        if severity and not request.ephemeral:
             self._run.say(severity, request.message, request.urn, repeats=True)
         return Empty()
-
-    def RequirePulumiVersion(  # noqa: N802
-        self, request: engine_pb2.RequirePulumiVersionRequest
-    ) -> engine_pb2.RequirePulumiVersionResponse:
-        raise MonitorError(
-            grpc.StatusCode.FAILED_PRECONDITION,
-            f"the program requires the pulumi CLI {request.pulumi_version_range}: use --engine pulumi",
-        )
 
     # Failures
 

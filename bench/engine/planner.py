@@ -128,8 +128,7 @@ def decide_component(goal: Goal, old: ResourceState | None) -> Decision:
 def checked_inputs(goal: Goal, provider: Provider, old: ResourceState | None) -> dict[str, Any]:
     """The program's inputs with the provider's defaults, secrets still secret; CheckFailedError says what is wrong."""
     inputs = kept(goal, old) if old is not None else goal.inputs
-    known = reveal(old.inputs) if old is not None else None
-    result = provider.check(goal.type, goal.name, goal.urn, reveal(inputs), known)
+    result = provider.check(goal.type, reveal(inputs))
     if result.failures:
         raise CheckFailedError(
             "; ".join(f"{fault.path}: {fault.reason}" if fault.path else fault.reason for fault in result.failures)

@@ -10,37 +10,22 @@ Token is the resource type (`gcp:tpu/v2Vm:V2Vm`). Every method may be called fro
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
 
-class Unknown:
+class Unknown(Enum):
     """The type of `UNKNOWN`."""
 
-    _only: Unknown | None = None
-
-    def __new__(cls) -> Unknown:
-        if cls._only is None:
-            cls._only = super().__new__(cls)
-        return cls._only
-
-    def __repr__(self) -> str:
-        return "UNKNOWN"
-
-    def __deepcopy__(self, _memo: dict[int, Any], /) -> Unknown:
-        return self
-
-    def __copy__(self) -> Unknown:
-        return self
-
-    def __reduce__(self) -> tuple[type[Unknown], tuple[()]]:
-        return (Unknown, ())
+    UNKNOWN = "unknown"
 
 
-UNKNOWN: Final = Unknown()
+UNKNOWN: Final = Unknown.UNKNOWN
 """A value that is known only after an apply. Stands for any value, at any depth, in previews alone."""
 
 
@@ -56,24 +41,20 @@ class ProviderError(Exception):
 
 
 class PartialCreateError(ProviderError):
-    """A create made the resource and then failed: the state keeps it with `reasons`, and the next run mends it."""
+    """A create made the resource and then failed: the state keeps it with the reason, and the next run mends it."""
 
-    def __init__(
-        self, message: str, *, resource_id: str, outputs: dict[str, Any], reasons: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, message: str, *, resource_id: str, outputs: dict[str, Any]) -> None:
         super().__init__(message)
         self.resource_id = resource_id
         self.outputs = outputs
-        self.reasons = reasons or (message,)
 
 
 class PartialUpdateError(ProviderError):
     """An update changed a part and then failed; `outputs` is what the API has now."""
 
-    def __init__(self, message: str, *, outputs: dict[str, Any], reasons: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, *, outputs: dict[str, Any]) -> None:
         super().__init__(message)
         self.outputs = outputs
-        self.reasons = reasons or (message,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,16 +113,16 @@ class CancelledError(ProviderError):
     """The provider saw `cancel` and stopped waiting. What it had begun stays in flight and is settled later."""
 
 
-class Cancel(Protocol):
-    """Asked by a provider that waits: has the person pressed Ctrl-C twice."""
+class Cancel(threading.Event):
+    """Ctrl-C, by which a provider waits: `pressed` by the first, set itself by the second."""
 
-    def is_set(self) -> bool: ...
-
-    def wait(self, timeout: float | None = None) -> bool: ...
+    def __init__(self) -> None:
+        super().__init__()
+        self.pressed = threading.Event()
 
     def wait_to_begin(self, timeout: float | None = None) -> bool:
         """Wait before asking again for what was refused; True once Ctrl-C was pressed: nothing new is to be begun."""
-        ...
+        return self.pressed.wait(timeout)
 
 
 class Provider(Protocol):
@@ -165,16 +146,8 @@ class Provider(Protocol):
         """The type tokens that are served. Any other is refused by name before anything is changed."""
         ...
 
-    def check(
-        self, token: str, name: str, urn: str, inputs: dict[str, Any], old: dict[str, Any] | None, /
-    ) -> CheckResult:
-        """Fill in defaults and names and validate; no API call.
-
-        `inputs` may hold UNKNOWN. `old` is the checked inputs of the resource in the state, None where it is new or is
-        being replaced: a generated name is taken over from there. A new one is derived from `urn` and what forces a
-        replacement, never from chance: the same in every run, and another for what replaces the resource, unless
-        `diff` asks for the old one to go first.
-        """
+    def check(self, token: str, inputs: dict[str, Any], /) -> CheckResult:
+        """Fill in defaults and validate; no API call. `inputs` may hold UNKNOWN. No name is made up."""
         ...
 
     def diff(
@@ -201,19 +174,15 @@ class Provider(Protocol):
         self,
         token: str,
         resource_id: str,
-        old_inputs: dict[str, Any],
         old_outputs: dict[str, Any],
         new_inputs: dict[str, Any],
-        timeout: float | None,
         cancel: Cancel,
         /,
     ) -> dict[str, Any]:
         """Change it in place and return the outputs."""
         ...
 
-    def delete(
-        self, token: str, resource_id: str, outputs: dict[str, Any], timeout: float | None, cancel: Cancel, /
-    ) -> None:
+    def delete(self, token: str, resource_id: str, outputs: dict[str, Any], cancel: Cancel, /) -> None:
         """Remove it and wait until it is gone. One that is gone already is no error."""
         ...
 

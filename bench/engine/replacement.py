@@ -162,7 +162,7 @@ def delete(run: EngineRun, provider: Provider, state: ResourceState, *left: Reso
     """
     number = run.begin("deleting", state)
     try:
-        provider.delete(state.type, state.id, reveal(state.outputs), None, run.cancel)
+        provider.delete(state.type, state.id, reveal(state.outputs), run.cancel)
     except CancelledError:
         raise
     except ProviderError as error:

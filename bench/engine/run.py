@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from bench.engine.provider import Cancel
 from infra.model.plan import Diagnostic, Event, Plan, Status, Step, StepEnded, StepStarted
 from infra.model.urns import Patterns, Targets
 
@@ -63,17 +64,6 @@ class Options:
     first: Callable[[], object] | None = None
 
 
-class Interruption(threading.Event):
-    """Ctrl-C as providers see it: `pressed` by the first, set itself by the second."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pressed = threading.Event()
-
-    def wait_to_begin(self, timeout: float | None = None) -> bool:
-        return self.pressed.wait(timeout)
-
-
 class StoppedError(Exception):
     """The operation is being given up; nothing new is begun."""
 
@@ -104,7 +94,7 @@ class EngineRun:
         self.seen: set[str] = set()
         self.absent: set[str] = set()
         self.adopted: set[str] = set()
-        self.cancel = Interruption()
+        self.cancel = Cancel()
         self.stopping = threading.Event()
         self.fatal: BaseException | None = None
         self.lock = threading.RLock()
@@ -144,7 +134,7 @@ class EngineRun:
 
     def say(
         self,
-        severity: Literal["debug", "info", "warning", "error"],
+        severity: Literal["info", "warning", "error"],
         message: str,
         urn: str = "",
         *,
@@ -152,8 +142,7 @@ class EngineRun:
     ) -> None:
         """Pass on a message, and keep it for the plan."""
         diagnostic = Diagnostic(severity=severity, message=message, urn=urn, repeats=repeats)
-        if severity != "debug":
-            self.diagnostics.append(diagnostic)
+        self.diagnostics.append(diagnostic)
         self._send(diagnostic)
 
     def _send(self, event: Event) -> None:

@@ -34,13 +34,6 @@ class RefusedError(EngineError):
 struct_pb2: Any = _struct_pb2
 """Its classes come into being at import, where no type checker sees them; so Struct and Value are `Any` here."""
 
-_REFUSED = {
-    "c44067f5952c0a294b673a41bacd8c17": "an asset",
-    "0def7320c3a5731c473e5ecbe6d01bc7": "an archive",
-    "5cf8f73096256a8f31e491e813e4eb8e": "a resource reference",
-    "d0e6a833031e9bbcd3f4e8bde6ca49a4": "an output value",
-}
-
 
 def from_struct(struct: Any) -> dict[str, Any]:
     """The properties that the SDK sent."""
@@ -72,48 +65,26 @@ def _from_object(struct: Any) -> Any:
     if signature == SECRET_SIGNATURE:
         return Secret(from_value(struct.fields["value"]))
     raise RefusedError(
-        f"{_REFUSED.get(signature, f'a value with signature {signature}')} as a property value is not supported by the "
-        "embedded engine: pass plain values, or use --engine pulumi"
+        f"an asset, an archive or another special value ({signature}) as a property is not supported by the embedded "
+        "engine: pass plain values, or use --engine pulumi"
     )
 
 
 def to_struct(properties: Mapping[str, Any]) -> Any:
     """Properties for the SDK; nothing is left out."""
     struct = struct_pb2.Struct()
-    _fill(struct, properties)
+    struct.update(_sent(properties))
     return struct
 
 
-def _fill(struct: Any, properties: Mapping[str, Any]) -> None:
-    fields = struct.fields
-    for key, value in properties.items():
-        _set(fields[key], value)
-
-
-def _set(slot: Any, value: Any) -> None:
-    if isinstance(value, str):
-        slot.string_value = value
-    elif value is None:
-        slot.null_value = struct_pb2.NULL_VALUE
-    elif isinstance(value, bool):
-        slot.bool_value = value
-    elif isinstance(value, int | float):
-        slot.number_value = value
-    elif value is UNKNOWN:
-        slot.string_value = UNKNOWN_TEXT
-    elif isinstance(value, Secret):
-        fields = slot.struct_value.fields
-        fields[SIGNATURE].string_value = SECRET_SIGNATURE
-        _set(fields["value"], value.value)
-    elif isinstance(value, Mapping):
-        slot.struct_value.SetInParent()
-        _fill(slot.struct_value, value)
-    elif isinstance(value, list | tuple):
-        slot.list_value.SetInParent()
-        for item in value:
-            _set(slot.list_value.values.add(), item)
-    else:
-        raise TypeError(f"a provider returned a value of type {type(value).__name__}")
+def _sent(value: Any) -> Any:
+    if isinstance(value, Secret):
+        return {SIGNATURE: SECRET_SIGNATURE, "value": _sent(value.value)}
+    if isinstance(value, Mapping):
+        return {key: _sent(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sent(item) for item in value]
+    return UNKNOWN_TEXT if value is UNKNOWN else value
 
 
 def resealed(new: Any, old: Any) -> Any:
@@ -151,10 +122,8 @@ def has_unknown(value: Any) -> bool:
     if isinstance(value, Secret):
         return has_unknown(value.value)
     if isinstance(value, dict):
-        return any(has_unknown(item) for item in value.values())
-    if isinstance(value, list):
-        return any(has_unknown(item) for item in value)
-    return False
+        return any(map(has_unknown, value.values()))
+    return isinstance(value, list) and any(map(has_unknown, value))
 
 
 def without_unknown(value: Any) -> Any:

@@ -65,33 +65,3 @@ class Disk(JsonShape):
         if self.state.waits is Waits.CONTAINER:
             return self.ends
         return self.state.until if self.state.waits is Waits.REST else None
-
-    # As its report says.
-
-    @property
-    def phase(self) -> str:
-        return self.state.phase
-
-    @property
-    def reason(self) -> str:
-        return self.state.reason
-
-    @property
-    def image(self) -> str:
-        return self.state.image
-
-    @property
-    def bundle(self) -> str:
-        return self.state.bundle
-
-    @property
-    def runner(self) -> str:
-        return self.state.runner
-
-    @property
-    def job(self) -> str:
-        return self.state.job
-
-    @property
-    def obeyed(self) -> int | None:
-        return self.state.obeyed

@@ -197,7 +197,7 @@ class Guest:
             result = _RESULTS[disk.conclusion]
         except ControlError:
             result = "Abandoned"
-        machine.carry_out(self._core.hear(machine.say(f"Job {disk.job} completed with result: {result}")))
+        machine.carry_out(self._core.hear(machine.say(f"Job {disk.state.job} completed with result: {result}")))
         disk.forget_runner()
         machine.carry_out(self._core.ended(0))
 

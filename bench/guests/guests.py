@@ -96,8 +96,8 @@ class Guests:
         """
         for seen, disk in self.settle().vms.values():
             if vm in (seen.id, seen.name) and disk.jit:
-                self._control.lose_runner(_registered_at(disk.jit), disk.runner)
-                return disk.runner
+                self._control.lose_runner(_registered_at(disk.jit), disk.state.runner)
+                return disk.state.runner
         raise ControlError(f"{vm} has no registration that could be lost")
 
     def _keep(self, before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> None:

@@ -210,13 +210,13 @@ def guests_now() -> list[tuple[Vm, Disk]]:
 
 def guest_json(vm: Vm, disk: Disk) -> dict[str, Any]:
     said = ("phase", "reason", "image", "bundle", "runner", "job", "obeyed")
-    more = {key: getattr(disk, key) or None for key in said}
+    more = {key: getattr(disk.state, key) or None for key in said}
     return {"vm": vm.id, "stack": vm.stack, "pool": vm.pool, "state": vm.state, **more, "job_id": disk.number or None}
 
 
 def guest_lines(found: Sequence[tuple[Vm, Disk]]) -> list[str]:
     """Guests of `guests_now`, a row each."""
-    rows = [(vm.id, vm.state if disk.down else disk.phase, _doing(disk)) for vm, disk in found]
+    rows = [(vm.id, vm.state if disk.down else disk.state.phase, _doing(disk)) for vm, disk in found]
     return columns(("VM", "is", "why, or what it runs"), rows) or ["no VM has a guest"]
 
 
@@ -231,7 +231,7 @@ def _standing(job: Mapping[str, Any], now: datetime) -> str:
 
 def _doing(disk: Disk) -> str:
     """What a guest runs, or why it runs nothing."""
-    return f"job {disk.number}, {disk.job}" if disk.job else disk.reason or disk.runner
+    return f"job {disk.number}, {disk.state.job}" if disk.state.job else disk.state.reason or disk.state.runner
 
 
 def _was_refused(entry: Mapping[str, Any]) -> bool:

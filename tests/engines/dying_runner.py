@@ -11,14 +11,13 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pulumi_gcp as gcp
 
 from bench import embedded
-from bench.engine.engine import Engine
+from bench.engine.journal import Journal
 from bench.providers.google.transport import RestApi
 from infra.engines.protocol import CloudName, EngineRequest
 from infra.program.stack import run as program
@@ -40,8 +39,7 @@ def dying(after: int) -> Callable[..., None]:
 
 def up(root: str, home: str, url: str, stack: str, at: int) -> int:
     moment = dying(at)
-    embedded.Engine = partial(Engine, journalled=moment)  # ty: ignore[invalid-assignment]
-    plain = RestApi.call
+    plain, append = RestApi.call, Journal._append
 
     def call(self: RestApi, *args: Any, **kwargs: Any) -> Any:
         moment()
@@ -49,7 +47,11 @@ def up(root: str, home: str, url: str, stack: str, at: int) -> int:
         moment()
         return answer
 
-    RestApi.call = call
+    def written(self: Journal, record: Any) -> None:
+        append(self, record)
+        moment()
+
+    RestApi.call, Journal._append = call, written
     request = EngineRequest(root=Path(root), home=Path(home), stack=stack, cloud=CloudName.LOCAL, cloud_url=url)
     return 1 if embedded.EmbeddedEngine(request, environ=ENVIRONMENT).up().failed else 0
 

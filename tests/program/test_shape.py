@@ -67,7 +67,7 @@ def unknown(built: Built) -> Iterator[str]:
         elif each.type not in provider.types():
             yield each.type
         else:
-            checked = provider.check(each.type, each.name, each.urn, plain(each.inputs), None)
+            checked = provider.check(each.type, plain(each.inputs))
             yield from (f"{each.type} {each.name} {failure}" for failure in checked.failures)
 
 

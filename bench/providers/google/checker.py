@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench.engine.provider import CheckFailure
-from bench.providers.google.codec import DEFAULTS
+from bench.engine.values import DEFAULTS
 from bench.providers.google.differ import under
 from bench.providers.google.fields import Field, Shape
 from infra.model.errors import meant

@@ -10,11 +10,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from bench.engine.provider import UNKNOWN
+from bench.engine.values import DEFAULTS
 from bench.providers.google.fields import Field, Shape, is_empty
-
-DEFAULTS = "__defaults"
-"""Names the properties of an object that the provider filled in; Pulumi's own mark in recorded inputs."""
 
 
 def encode(fields: Mapping[str, Field], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,12 +179,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(item) for item in value]
     return value
-
-
-def has_unknown(value: Any) -> bool:
-    """Whether a value is not known yet, at any depth."""
-    if isinstance(value, Mapping):
-        return any(has_unknown(item) for item in value.values())
-    if isinstance(value, list):
-        return any(has_unknown(item) for item in value)
-    return value is UNKNOWN

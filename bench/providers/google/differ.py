@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from bench.engine.provider import UNKNOWN, PropertyDiff
-from bench.providers.google.codec import DEFAULTS, has_unknown
+from bench.engine.values import DEFAULTS, has_unknown
 from bench.providers.google.fields import Field, Shape, is_empty
 
 Differences = dict[str, PropertyDiff]

@@ -8,7 +8,8 @@ called, and how answers become outputs. Does not own the calls (`rest` and its s
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Any, Final
+from http import HTTPStatus
+from typing import Any
 
 from bench.engine.provider import (
     Cancel,
@@ -21,8 +22,9 @@ from bench.engine.provider import (
     ProviderError,
     ReadResult,
 )
+from bench.engine.values import has_unknown
 from bench.providers.google.checker import check_fields
-from bench.providers.google.codec import as_written, has_unknown
+from bench.providers.google.codec import as_written
 from bench.providers.google.differ import compare, tops
 from bench.providers.google.resource import ResourceCall, ResourceType
 from bench.providers.google.rest import OperationFailedError, OperationTimeoutError
@@ -30,8 +32,6 @@ from bench.providers.google.settings import EFFECTIVE, MANAGED, ProviderSettings
 from bench.providers.google.states import States
 from bench.providers.google.tables import TYPES
 from bench.providers.google.transport import ApiError, RestApi
-
-_GONE: Final = 404
 
 
 class GoogleProvider:
@@ -63,9 +63,8 @@ class GoogleProvider:
     def types(self) -> Container[str]:
         return TYPES.keys()
 
-    def check(self, token: str, name: str, urn: str, inputs: dict[str, Any], old: dict[str, Any] | None) -> CheckResult:
+    def check(self, token: str, inputs: dict[str, Any]) -> CheckResult:
         kind = TYPES[token]
-        del name, urn, old
         failures: list[CheckFailure] = []
         checked = check_fields(failures, "", kind.fields, inputs)
         known = {**self._states.values(kind, checked), **dict.fromkeys(kind.assigned, "")}
@@ -91,7 +90,7 @@ class GoogleProvider:
         if kind.named:
             collides = old_outputs.get(kind.named) == new_inputs.get(kind.named)
         else:
-            collides = self._locate(kind, new_inputs) == resource_id
+            collides = self.locate(token, new_inputs) == resource_id
         return DiffResult(found, delete_before_replace=replaces and (kind.replaced_in_turn or collides))
 
     def create(self, token: str, inputs: dict[str, Any], timeout: float | None, cancel: Cancel) -> Created:
@@ -157,19 +156,17 @@ class GoogleProvider:
         self,
         token: str,
         resource_id: str,
-        old_inputs: dict[str, Any],
         old_outputs: dict[str, Any],
         new_inputs: dict[str, Any],
-        timeout: float | None,
         cancel: Cancel,
     ) -> dict[str, Any]:
         kind = TYPES[token]
-        paths = self.diff(token, resource_id, old_inputs, old_outputs, new_inputs).detailed
+        paths = self._states.differences(kind, old_outputs, new_inputs)
         changed = {kind.labelled if top == MANAGED else top for top in tops(paths)}
         values = self._states.values(kind, new_inputs, resource_id)
         call = ResourceCall(
             api=self._api,
-            deadline=self._api.deadline(timeout, cancel),
+            deadline=self._api.deadline(cancel=cancel),
             values=values,
             body=self._states.body(kind, new_inputs, old_outputs),
             old=old_outputs,
@@ -194,9 +191,7 @@ class GoogleProvider:
             raise PartialUpdateError(message, outputs=outputs) if half_way else ProviderError(message)
         return outputs
 
-    def delete(
-        self, token: str, resource_id: str, outputs: dict[str, Any], timeout: float | None, cancel: Cancel
-    ) -> None:
+    def delete(self, token: str, resource_id: str, outputs: dict[str, Any], cancel: Cancel) -> None:
         kind = TYPES[token]
         if outputs.get("deletionProtection"):
             raise ProviderError(
@@ -207,15 +202,13 @@ class GoogleProvider:
             return
         try:
             values = self._states.values(kind, outputs, resource_id)
-            kind.calls.delete(ResourceCall(api=self._api, deadline=self._api.deadline(timeout, cancel), values=values))
+            kind.calls.delete(ResourceCall(api=self._api, deadline=self._api.deadline(cancel=cancel), values=values))
         except (ApiError, OperationFailedError, OperationTimeoutError) as error:
-            if not _is_gone(error):
+            if not (isinstance(error, ApiError) and error.code == HTTPStatus.NOT_FOUND):
                 raise ProviderError(f"Error deleting {kind.noun} {resource_id}: {error}") from error
 
     def locate(self, token: str, inputs: dict[str, Any]) -> str | None:
-        return self._locate(TYPES[token], inputs)
-
-    def _locate(self, kind: ResourceType, inputs: Mapping[str, Any]) -> str | None:
+        kind = TYPES[token]
         values = self._states.values(kind, inputs)
         if kind.sought is not None:
             return kind.shortened(kind.sought.fill(values)) if kind.sought.known(values) else None
@@ -226,7 +219,3 @@ class GoogleProvider:
 
     def secret_outputs(self, token: str) -> frozenset[str]:
         return frozenset({MANAGED, EFFECTIVE}) if TYPES[token].labelled else frozenset()
-
-
-def _is_gone(error: Exception) -> bool:
-    return isinstance(error, ApiError) and error.code == _GONE

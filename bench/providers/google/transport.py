@@ -100,20 +100,6 @@ class Deadline:
         return not self.cancel.wait_to_begin(max(0.0, min(seconds, self.left())))
 
 
-class Never:
-    """A run that nobody gives up: for calls that wait for little."""
-
-    def is_set(self) -> bool:
-        return False
-
-    def wait(self, timeout: float | None = None) -> bool:
-        time.sleep(timeout or 0.0)
-        return False
-
-    def wait_to_begin(self, timeout: float | None = None) -> bool:
-        return self.wait(timeout)
-
-
 @dataclass(frozen=True, slots=True)
 class RestApi:
     """One root URL and its kept-alive connections; safe for many threads.
@@ -124,7 +110,7 @@ class RestApi:
     url: str
     connections: int = 64
     now: Monotonic = time.monotonic
-    idle: Cancel = field(default_factory=Never)
+    idle: Cancel = field(default_factory=Cancel)
     _pool: urllib3.HTTPConnectionPool = field(init=False, repr=False)
     _turns: dict[str, threading.Lock] = field(init=False, repr=False, default_factory=dict)
 

@@ -75,12 +75,3 @@ def _same(place: paths.Place, was: Any, now: Any) -> bool:
         one, other = quantities.amount(was), quantities.amount(now)
         return one is not None and one == other
     return False
-
-
-def has_unknown(value: Any) -> bool:
-    """Whether anything in it is known only after an apply."""
-    if isinstance(value, dict):
-        return any(has_unknown(each) for each in value.values())
-    if isinstance(value, list):
-        return any(has_unknown(each) for each in value)
-    return value is UNKNOWN

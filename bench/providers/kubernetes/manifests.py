@@ -102,13 +102,6 @@ def live_of(outputs: Mapping[str, Any]) -> JsonObject:
     return {name: value for name, value in outputs.items() if name not in _OURS}
 
 
-def as_imported(live: JsonObject) -> JsonObject:
-    """What a program would write to declare an object that exists."""
-    inputs = {name: value for name, value in live.items() if name != "status"}
-    inputs["metadata"] = {name: value for name, value in live["metadata"].items() if name not in _SERVERS}
-    return inputs
-
-
 def foreseen(inputs: JsonObject, shown: JsonObject) -> JsonObject:
     """The outputs of a preview by what a dry run shows: what only the real write says stays unknown."""
     metadata = {**shown["metadata"], **dict.fromkeys(_SERVERS, UNKNOWN)}

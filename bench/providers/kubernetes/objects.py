@@ -23,6 +23,8 @@ _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.2
 """Seconds before a kind or a namespace that is missing is looked for again, doubled each time; three in all."""
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5)
+_PATIENCE: Final = 600.0
+"""Seconds that a delete may take."""
 
 
 class NoMatchError(ProviderError):
@@ -95,7 +97,7 @@ class ClusterObjects:
         manager = self.manager(token, inputs, None)
         return found is not None and not any(each.get("manager") == manager for each in owners)
 
-    def delete(self, token: str, outputs: JsonObject, seconds: float, cancel: Cancel) -> None:
+    def delete(self, token: str, outputs: JsonObject, cancel: Cancel) -> None:
         """Delete the very object of these outputs, and wait until it is gone. Raises ProviderError."""
         served, place = self.placed(token, outputs)
         path, uid = served.of(place.namespace, place.name), outputs["metadata"].get("uid", "")
@@ -108,11 +110,11 @@ class ClusterObjects:
             # A conflict: another object has the name, and ours is gone; or ours, a namespace, is ending already.
             if error.code not in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT):
                 raise ProviderError(f"{place} cannot be deleted: {error}") from error
-        deadline, pauses = time.monotonic() + seconds, iter(_PAUSES)
+        deadline, pauses = time.monotonic() + _PATIENCE, iter(_PAUSES)
         while (left := self._cluster.find(path)) is not None and left["metadata"].get("uid") == uid:
             if time.monotonic() > deadline:
                 holders = ", ".join(left["metadata"].get("finalizers") or ["its namespace or definition"])
-                raise ProviderError(f"{place} is not deleted after {seconds:.0f} s, held by {holders}")
+                raise ProviderError(f"{place} is not deleted after {_PATIENCE:.0f} s, held by {holders}")
             if cancel.wait(next(pauses, 1.0)):
                 raise CancelledError("stopped waiting until it is deleted; the cluster goes on deleting it")
 

@@ -20,14 +20,12 @@ from bench.engine.provider import (
     ProviderError,
     ReadResult,
 )
+from bench.engine.values import has_unknown
 from bench.providers.kubernetes import differ, manifests, releases
 from bench.providers.kubernetes.objects import ClusterObjects, NoMatchError
 from bench.providers.kubernetes.reach import ApiRefusedError, ClusterApi, UnreachableError
 
 JsonObject = dict[str, Any]
-
-_PATIENCE = 600.0
-"""Seconds that a delete may take where the program does not say."""
 
 
 class _Tokens(Container[str]):
@@ -74,8 +72,7 @@ class KubernetesProvider:
 
     # The protocol
 
-    def check(self, token: str, name: str, urn: str, inputs: JsonObject, old: JsonObject | None) -> CheckResult:
-        del name, urn, old
+    def check(self, token: str, inputs: JsonObject) -> CheckResult:
         if token == manifests.RELEASE:
             return releases.checked(inputs)
         metadata = inputs.get("metadata")
@@ -104,13 +101,11 @@ class KubernetesProvider:
         self,
         token: str,
         resource_id: str,
-        old_inputs: JsonObject,
         old_outputs: JsonObject,
         new_inputs: JsonObject,
-        timeout: float | None,
         cancel: Cancel,
     ) -> JsonObject:
-        del resource_id, old_inputs, timeout
+        del resource_id
         if token == manifests.RELEASE:
             return releases.record(self._cluster(), new_inputs, old_outputs, self._stack).outputs
         live, manager = self._objects().apply(token, new_inputs, old_outputs, cancel=cancel)
@@ -131,19 +126,17 @@ class KubernetesProvider:
             raise ProviderError(f"{resource_id} cannot be read: {error}") from error
         if live is None:
             return None
-        seen = differ.pruned(live, inputs) if inputs else manifests.as_imported(live)
-        manager = self._objects().manager(token, inputs or live, None)
-        if inputs:
-            manager = manifests.standing_manager(live, manager)
+        seen = differ.pruned(live, inputs)
+        manager = manifests.standing_manager(live, self._objects().manager(token, inputs, None))
         return ReadResult(_id_of(live), seen, manifests.outputs_of(live, seen, manager, live["apiVersion"]))
 
-    def delete(self, token: str, resource_id: str, outputs: JsonObject, timeout: float | None, cancel: Cancel) -> None:
+    def delete(self, token: str, resource_id: str, outputs: JsonObject, cancel: Cancel) -> None:
         try:
             cluster = self._cluster()
             if token == manifests.RELEASE:
                 releases.forget(cluster, resource_id)
                 return
-            self._objects().delete(token, outputs, timeout or _PATIENCE, cancel)
+            self._objects().delete(token, outputs, cancel)
         except NoMatchError:
             return
         except UnreachableError as error:
@@ -164,7 +157,7 @@ class KubernetesProvider:
         if token == manifests.RELEASE:
             return releases.foreseen(inputs)
         bare = {**inputs, "status": UNKNOWN}
-        if differ.has_unknown(inputs):
+        if has_unknown(inputs):
             return bare
         try:
             shown, _ = self._objects().apply(token, inputs, old_outputs, dry=True, new=old_outputs is None)

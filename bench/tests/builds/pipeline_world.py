@@ -160,6 +160,11 @@ class World:
     monorepo: Path
     started: int = field(default=0)
 
+    def calls(self) -> list[tuple[str, str, str]]:
+        """Every call of a tool so far: step, tool, arguments."""
+        lines = (line.split("\t", 2) for line in self.machine.calls_file.read_text().splitlines())
+        return [(step, tool, arguments) for step, tool, arguments in lines]
+
     @property
     def record(self) -> Record:
         return self.recorder.record

@@ -76,14 +76,14 @@ def test_the_build_of_the_older_commit_that_ends_last_changes_neither_record_nor
 def test_a_copy_that_fails_once_is_tried_again(images: World) -> None:
     fault = Fault("copy-tpu-ci-us-central2", When.ONCE)
     assert run_build(images.config("tpu-ci"), images.machine, fault=fault).status is StepStatus.SUCCESS
-    tries = [call for call in images.machine.calls() if call[0] == fault.step and call[2].startswith("copy ")]
+    tries = [call for call in images.calls() if call[0] == fault.step and call[2].startswith("copy ")]
     assert len(tries) == 2
     assert images.lacking() == []
 
 
 def test_the_first_push_is_by_digest_and_tags_come_after_the_record(images: World) -> None:
     run_build(images.config("tpu-ci"), images.machine)
-    calls = [arguments for _, tool, arguments in images.machine.calls() if tool in ("crane", "tidepool")]
+    calls = [arguments for _, tool, arguments in images.calls() if tool in ("crane", "tidepool")]
     (push,) = [each for each in calls if each.startswith("push ")]
     assert "@sha256:" in push
     recorded = next(number for number, each in enumerate(calls) if each.startswith("images record"))
@@ -102,7 +102,7 @@ def test_no_token_is_on_a_command_line_or_in_what_is_kept(images: World) -> None
 
 def test_the_smoke_test_runs_in_the_built_image_without_network(images: World) -> None:
     run_build(images.config("tpu-ci"), images.machine)
-    (run,) = [arguments for _, tool, arguments in images.machine.calls() if (tool, arguments[:4]) == ("docker", "run ")]
+    (run,) = [arguments for _, tool, arguments in images.calls() if (tool, arguments[:4]) == ("docker", "run ")]
     assert "--network none" in run
     assert "tidepool/tpu-ci:built" in run
     assert "--env" not in run
@@ -184,19 +184,15 @@ def test_the_scan_is_told_what_is_accepted_and_layers_of_the_day_are_kept(images
     """A cache of one day: Debian's packages in it are never older. A package of GHCR has none beside it."""
     run_build(images.config("tpu-ci"), images.machine)
     out = images.machine.folder / OUT
-    (scan,) = [
-        arguments for _, tool, arguments in images.machine.calls() if (tool, arguments[:9]) == ("grype", "--config ")
-    ]
+    (scan,) = [arguments for _, tool, arguments in images.calls() if (tool, arguments[:9]) == ("grype", "--config ")]
     assert scan.split()[1] == str(out / "grype.yaml")
     assert json.loads((out / "grype.yaml").read_text()) == {"ignore": []}
-    (made, _) = [arguments for _, tool, arguments in images.machine.calls() if arguments.startswith("buildx build ")]
+    (made, _) = [arguments for _, tool, arguments in images.calls() if arguments.startswith("buildx build ")]
     day = images.record.images["tpu-ci"].current.built.strftime("%Y%m%d")
     assert f"--cache-from type=registry,ref={images.places['tpu-ci'][0]}-cache:{day} " in made
     assert "ignore-error=true" in made
     dict(run_jobs(images.jobs(), images.machine, wanted=("levanter-base",), run="1"))
-    (*_, made, _) = [
-        arguments for _, tool, arguments in images.machine.calls() if arguments.startswith("buildx build ")
-    ]
+    (*_, made, _) = [arguments for _, tool, arguments in images.calls() if arguments.startswith("buildx build ")]
     assert "--cache" not in made
 
 
@@ -209,7 +205,7 @@ def test_a_private_source_is_fetched_with_a_token_that_no_command_line_log_or_fi
     assert f"{MONOREPO} was not fetched; a private one says private: true" in refused.step("fetch").log
     config["options"]["env"].append(f"PRIVATE={MONOREPO}={linked}")
     assert run_build(config, images.machine).status is StepStatus.SUCCESS
-    (asked,) = [arguments for _, tool, arguments in images.machine.calls() if tool == "curl"]
+    (asked,) = [arguments for _, tool, arguments in images.calls() if tool == "curl"]
     assert asked.endswith(f"https://cloudbuild.googleapis.com/v2/{linked}:accessReadToken")
     kept = [path for path in images.machine.folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert all(b"a-token" not in path.read_bytes() for path in kept)

@@ -55,5 +55,5 @@ def test_a_push_to_levanter_base_ends_with_a_record_of_three_digests_each_from_t
         assert images.tags(name) == {build.digest}
         assert build.parents == ({} if name == BASE else {BASE: current[BASE].digest})
         assert build.build == "github/7-1"
-    calls = [tool for step, tool, _ in images.machine.calls() if step == "parents"]
+    calls = [tool for step, tool, _ in images.calls() if step == "parents"]
     assert "tidepool" not in calls, "digests of parents come from the jobs before, not from the record"

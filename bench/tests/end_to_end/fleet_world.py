@@ -56,10 +56,9 @@ def program(fleet: Vms) -> Callable[[], None]:
 class World:
     """One stack at one local cloud."""
 
-    def __init__(self, root: Path, url: str, journalled: Callable[[int], None] | None = None) -> None:
+    def __init__(self, root: Path, url: str) -> None:
         self.root = root
         self.provider = GoogleProvider(url, PROJECT)
-        self._journalled = journalled
 
     def engine(self, fleet: Vms) -> Engine:
         return Engine(
@@ -71,7 +70,6 @@ class World:
             {"gcp": self.provider},
             lambda: PASSPHRASE,
             "local",
-            self._journalled,
         )
 
     def up(self, fleet: Vms, options: Options | None = None) -> Plan:

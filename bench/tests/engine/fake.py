@@ -67,15 +67,13 @@ class FakeProvider:
     def types(self) -> frozenset[str]:
         return frozenset({VM, NET})
 
-    def check(
-        self, token: str, name: str, urn: str, inputs: dict[str, Any], old: dict[str, Any] | None, /
-    ) -> CheckResult:
+    def check(self, token: str, inputs: dict[str, Any], /) -> CheckResult:
         failures = []
         if inputs.get("size") == "wrong":
             failures.append(CheckFailure("size", "must not be 'wrong'"))
         if token == NET and "name" not in inputs:
-            seed = hashlib.sha256(f"{urn} {sorted(inputs.items())}".encode()).hexdigest()[:6]
-            inputs = inputs | {"name": (old or {}).get("name") or f"{name}-{seed}"}
+            seed = hashlib.sha256(f"{[inputs.get(key) for key in KEYS]}".encode()).hexdigest()[:6]
+            inputs = inputs | {"name": f"{inputs['called']}-{seed}"}
         return CheckResult({"size": "small", **inputs}, tuple(failures))
 
     def diff(
@@ -114,17 +112,15 @@ class FakeProvider:
         self,
         token: str,
         id_: str,
-        old_inputs: dict[str, Any],
         old_outputs: dict[str, Any],
         new_inputs: dict[str, Any],
-        timeout: float | None,
         cancel: Cancel,
         /,
     ) -> dict[str, Any]:
         self.cloud.request("update", id_, lambda: self.cloud.things.__setitem__(id_, dict(new_inputs)))
         return self._outputs(id_, new_inputs)
 
-    def delete(self, token: str, id_: str, outputs: dict[str, Any], timeout: float | None, cancel: Cancel, /) -> None:
+    def delete(self, token: str, id_: str, outputs: dict[str, Any], cancel: Cancel, /) -> None:
         self.cloud.request("delete", id_, lambda: self.cloud.things.pop(id_, None))
 
     def preview_outputs(
@@ -156,7 +152,7 @@ class Net(pulumi.CustomResource):
         self, name: str, opts: pulumi.ResourceOptions | None = None, *, fixed: str | None = None, **props: Any
     ) -> None:
         merged = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(version="1.0.0"))
-        super().__init__(NET, name, {"name": fixed, "link": None, "password": None, **props}, merged)
+        super().__init__(NET, name, {"name": fixed, "called": name, "link": None, "password": None, **props}, merged)
 
 
 class Group(pulumi.ComponentResource):

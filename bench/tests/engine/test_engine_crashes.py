@@ -1,25 +1,19 @@
 """A run that dies at any moment loses nothing and doubles nothing: the next one finds out and goes on.
 
 The seeded tests end a run after the n-th journal line or in the n-th request, before or after it takes effect, by an
-exception that nothing catches; from that moment on nothing is written any more, as after a kill. The heavy ones kill a
-process of its own at a moment that the wall clock chooses.
+exception that nothing catches; from that moment on nothing is written any more, as after a kill. Processes that die are
+of tests/engines/test_adoption_property.py.
 """
 
 from __future__ import annotations
 
-import json
 import random
-import signal
-import subprocess
-import sys
-import time
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from pulumi import ResourceOptions
 
-from bench.engine import journal, secrets
+from bench.engine import journal
 from bench.engine.backend import StackFiles
 from bench.tests.engine.fake import Group, Net, Vm
 from bench.tests.engine.world import World, ops, problems, verify
@@ -37,7 +31,7 @@ class Killer:
     """Ends a run at a chosen moment, and lets nothing be written or asked after it."""
 
     def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.dead = False
+        self.dead, self.lines, self.last = False, 0, 0
         self.world = world
         write, append = StackFiles.write, journal.Journal._append
 
@@ -48,6 +42,9 @@ class Killer:
         def guarded_append(self_: journal.Journal, record) -> None:
             self.check()
             append(self_, record)
+            self.lines += 1
+            if self.lines == self.last:
+                self.die()
 
         monkeypatch.setattr(StackFiles, "write", guarded_write)
         monkeypatch.setattr(journal.Journal, "_append", guarded_append)
@@ -61,7 +58,7 @@ class Killer:
         raise Killed
 
     def after_line(self, n: int) -> None:
-        self.world.journalled = lambda lines: self.die() if lines >= n else None
+        self.lines, self.last = 0, n
 
     def at_request(self, n: int, *, took_effect: bool) -> None:
         count = 0
@@ -80,8 +77,7 @@ class Killer:
             self.world.cloud.before = counted
 
     def revive(self) -> None:
-        self.dead = False
-        self.world.journalled = None
+        self.dead, self.last = False, 0
         self.world.cloud.before = self.world.cloud.after = lambda verb, id_: None
 
 
@@ -185,81 +181,3 @@ def test_a_create_whose_id_only_the_api_knows_is_forgotten_by_a_refresh(
     monkeypatch.undo()
     assert ops(unknown_id.up()) == {"net": "create"}
     assert set(unknown_id.cloud.things) == {"net/n"}
-
-
-CHILD = """
-import sys, time
-from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-from bench.tests.engine.test_engine_crashes import FolderCloud, fleet
-from bench.tests.engine.world import World
-root = Path(sys.argv[1])
-world = World(root, program=fleet())
-world.cloud = FolderCloud(root / "cloud")
-print("ready", flush=True)
-plan = world.up(previewed=True)
-assert not plan.failed
-"""
-
-
-class FolderCloud:
-    """The fake cloud in a folder, so that it outlives the process; a request takes two milliseconds."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir(exist_ok=True)
-        self.things = self
-        self.requests: list[tuple[str, str]] = []
-
-    def request(self, verb, id_, change) -> None:
-        time.sleep(0.002)
-        change()
-        with (self.folder / "log").open("a") as log:
-            log.write(f"{verb} {id_}\n")
-        time.sleep(0.002)
-
-    def _path(self, id_: str) -> Path:
-        return self.folder / id_.replace("/", "@")
-
-    def __contains__(self, id_: str) -> bool:
-        return self._path(id_).exists()
-
-    def get(self, id_: str):
-        path = self._path(id_)
-        return json.loads(path.read_text()) if path.exists() else None
-
-    def __setitem__(self, id_: str, value) -> None:
-        fresh = self.folder / f".{id_.replace('/', '@')}.new"
-        fresh.write_text(json.dumps(value))
-        fresh.replace(self._path(id_))
-
-    def pop(self, id_: str, default=None) -> None:
-        self._path(id_).unlink(missing_ok=True)
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("seed", range(12))
-def test_kill_9_at_a_random_moment(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "ROUNDS", 1_000_000)  # as the child has it
-    chance = random.Random(seed)
-    here = str(Path(__file__).parents[3])
-    command = [sys.executable, "-c", CHILD, str(tmp_path), here]
-    for _ in range(2):
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert child.stdout is not None
-        child.stdout.readline()
-        time.sleep(chance.uniform(0.0, 0.9))
-        child.send_signal(signal.SIGKILL)
-        child.communicate()
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    log = (tmp_path / "cloud" / "log").read_text().splitlines()
-    created = [line for line in log if line.startswith("create")]
-    assert len(created) <= RESOURCES + 2  # the fake writes its log after the effect, so a kill may lose a line
-    assert len(created) == len(set(created))
-    world = World(tmp_path, program=fleet())
-    world.cloud = FolderCloud(tmp_path / "cloud")  # ty: ignore[invalid-assignment]
-    verify(world.checkpoint)
-    assert set(ops(world.preview(), same=True).values()) == {"same"}
-    standing_now = {path.name for path in (tmp_path / "cloud").iterdir() if "@" in path.name and path.name[0] != "."}
-    assert standing_now == {id_.replace("/", "@") for id_ in declared()}

@@ -198,13 +198,11 @@ def reference(name: str):
     return program
 
 
-@pytest.mark.parametrize("name", ["organization/tidepool/ci", "ci"])
-def test_a_stack_reference_reads_the_outputs_of_another_stack(world: World, name: str) -> None:
+def test_a_stack_reference_reads_the_outputs_of_another_stack(world: World) -> None:
     world.run(two)
     link = world.engine().outputs()["link"]
-    plan = world.run(reference(name), stack="nightly")
+    plan = world.run(reference("organization/tidepool/ci"), stack="nightly")
     assert plan.outputs == {"link": link, "secret": "[secret]"}
-    assert world.engine("nightly").outputs(show_secrets=True)["secret"] == {"p": "w"}
     assert set(ops(world.preview("nightly"), same=True).values()) == {"same"}
 
 
@@ -213,7 +211,7 @@ def test_a_reference_to_an_unknown_stack_says_to_bring_it_up(world: World) -> No
     assert "the stack ci is not deployed. Fix: run `./tidepool up ci`" in problems(world.preview("nightly"))[0]
 
 
-@pytest.mark.parametrize("name", ["acme/tidepool/ci", "tidepool/ci", "a/b/c/d"])
+@pytest.mark.parametrize("name", ["acme/tidepool/ci", "ci", "organization/a/b/c"])
 def test_a_reference_into_another_organization_is_refused(world: World, name: str) -> None:
     world.program = reference(name)
     said = problems(world.preview("nightly"))
@@ -276,7 +274,7 @@ def leave_journal(world: World, base: str) -> Path:
     number = journal.begin("creating", done)
     journal.end(number, [{**done, "id": "vm/done", "outputs": {"link": "https://fake/vm/done"}}])
     journal.begin("creating", {"urn": f"{urn}open", **fields, "inputs": {"size": "small", "name": "open"}})
-    journal.close(remove=False)
+    journal.close()
     world.cloud.things["vm/done"] = {"name": "done", "size": "small"}
     world.cloud.things["vm/open"] = {"name": "open", "size": "small"}
     return path

@@ -27,7 +27,6 @@ class World:
     config: dict[str, str] = field(default_factory=lambda: {"fake:project": "p"})
     passphrase: str = "correct horse"
     events: list[Event] = field(default_factory=list)
-    journalled: Callable[[int], None] | None = None
 
     def engine(self, stack: str = STACK) -> Engine:
         return Engine(
@@ -39,7 +38,6 @@ class World:
             {"fake": FakeProvider(self.cloud)},
             lambda: self.passphrase,
             "local",
-            self.journalled,
         )
 
     def _declare(self) -> None:

@@ -20,13 +20,13 @@ A_BOOT = 300.0
 
 
 def test_a_vm_boots_for_minutes_and_then_registers(lab: Lab) -> None:
-    assert lab.disk.phase == "booting"
+    assert lab.disk.state.phase == "booting"
     assert lab.runners == {}
     lab.guests.advance(100)
-    assert (lab.disk.phase, lab.report["phase"]) == ("booting", "booting")
+    assert (lab.disk.state.phase, lab.report["phase"]) == ("booting", "booting")
     lab.guests.advance(A_BOOT - 100)
     disk = lab.disk
-    assert (disk.phase, lab.runners) == ("idle", {disk.runner: "online"})
+    assert (disk.state.phase, lab.runners) == ("idle", {disk.state.runner: "online"})
     assert [step["step"] for step in lab.report["boot"]] == list(machine.BOOT_SECONDS)
     began, ended = lab.report["boot"][0]["began"], lab.report["boot"][-1]["ended"]
     assert began == "2026-11-21T08:00:00Z"
@@ -37,12 +37,12 @@ def test_worker_0_of_a_slice_registers_once_every_host_is_there(lab: Lab) -> Non
     lab.control.remove_node(VM)
     lab.make("v5litepod-256")
     lab.guests.advance(111)
-    while lab.disk.phase == "booting":
+    while lab.disk.state.phase == "booting":
         lab.guests.advance(1)
-    assert (lab.disk.phase, lab.runners) == ("registering", {})
-    assert re.fullmatch(r"waits for host [1-9]\d? of its slice", lab.disk.reason)
+    assert (lab.disk.state.phase, lab.runners) == ("registering", {})
+    assert re.fullmatch(r"waits for host [1-9]\d? of its slice", lab.disk.state.reason)
     lab.guests.advance(A_BOOT)
-    assert (lab.disk.phase, lab.runners) == ("idle", {lab.disk.runner: "online"})
+    assert (lab.disk.state.phase, lab.runners) == ("idle", {lab.disk.state.runner: "online"})
 
 
 def test_the_timeline_is_the_same_however_time_passes(lab: Lab) -> None:
@@ -71,19 +71,19 @@ def test_a_job_runs_for_its_time_and_another_runner_takes_the_next(lab: Lab) -> 
     first, second = (lab.control.queue_job(REPO, ["tpu-ci"], name=name, seconds=600) for name in ("a", "b"))
     lab.guests.advance(A_BOOT)
     one = lab.disk
-    assert (one.phase, one.number, lab.report["job"]) == ("busy", first["id"], "a")
+    assert (one.state.phase, one.number, lab.report["job"]) == ("busy", first["id"], "a")
     lab.guests.advance(600)
     two = lab.disk
-    assert (two.phase, two.number) == ("busy", second["id"])
-    assert two.runner != one.runner
-    assert lab.runners == {two.runner: "online"}, "GitHub has forgotten who served its job"
+    assert (two.state.phase, two.number) == ("busy", second["id"])
+    assert two.state.runner != one.state.runner
+    assert lab.runners == {two.state.runner: "online"}, "GitHub has forgotten who served its job"
     assert lab.told("job-ended")[0]["result"] == "Succeeded"
 
 
 def test_a_vm_that_is_taken_away_goes_offline_and_its_job_fails_after_ten_minutes(lab: Lab) -> None:
     lab.control.queue_job(REPO, ["tpu-ci"])
     lab.guests.advance(A_BOOT)
-    busy = lab.disk.runner
+    busy = lab.disk.state.runner
     lab.control.preempt(path())
     assert lab.disk.down
     assert lab.runners == {busy: "offline"}
@@ -93,19 +93,19 @@ def test_a_vm_that_is_taken_away_goes_offline_and_its_job_fails_after_ten_minute
     assert lab.guests.settle().vms == {}
     lab.make()
     lab.guests.advance(A_BOOT)
-    assert lab.disk.phase == "idle"
-    assert lab.disk.runner != busy
+    assert lab.disk.state.phase == "idle"
+    assert lab.disk.state.runner != busy
 
 
 def test_a_lost_registration_is_not_noticed_until_a_restart_is_ordered(lab: Lab) -> None:
     lab.guests.advance(A_BOOT)
     lost = lab.guests.lose_runner(VM)
     lab.guests.advance(3600)
-    assert (lab.disk.phase, lab.disk.runner, lab.runners) == ("idle", lost, {})
+    assert (lab.disk.state.phase, lab.disk.state.runner, lab.runners) == ("idle", lost, {})
     lab.order(restart=1)
     lab.guests.advance(60)
-    assert (lab.disk.phase, lab.disk.obeyed, lab.report["obeyed"]) == ("idle", 1, 1)
-    assert lab.runners == {lab.disk.runner: "online"}
+    assert (lab.disk.state.phase, lab.disk.state.obeyed, lab.report["obeyed"]) == ("idle", 1, 1)
+    assert lab.runners == {lab.disk.state.runner: "online"}
     began = lab.report["boot"][0]["began"]
     lab.guests.advance(600)
     assert lab.report["boot"][0]["began"] == began, "an order is obeyed once"
@@ -117,15 +117,15 @@ def test_drains_images_and_bundles_wait_for_the_job_and_no_longer(lab: Lab) -> N
     job = lab.control.queue_job(REPO, ["tpu-ci"])
     lab.guests.advance(A_BOOT)
     lab.order(drain=True)
-    assert lab.disk.phase == "busy"
+    assert lab.disk.state.phase == "busy"
     lab.guests.end_job(job["id"], "success")
-    assert (lab.disk.phase, lab.report["reason"]) == ("draining", "drained by order")
+    assert (lab.disk.state.phase, lab.report["reason"]) == ("draining", "drained by order")
     bundle = lab.store_bundle(b"another bundle")
     lab.order(image=GOOD, bundle=bundle)
     lab.guests.advance(60)
-    assert (lab.disk.phase, lab.disk.image, lab.report["bundle"]) == ("idle", GOOD, bundle)
+    assert (lab.disk.state.phase, lab.disk.state.image, lab.report["bundle"]) == ("idle", GOOD, bundle)
     lab.order(drain=True)
-    assert lab.disk.phase == "draining"
+    assert lab.disk.state.phase == "draining"
     assert set(lab.runners.values()) == {"offline"}
 
 
@@ -134,7 +134,7 @@ def test_a_bundle_that_is_not_what_its_name_says_is_not_run(lab: Lab) -> None:
     lab.order(bundle=lab.store_bundle(b"anything", "e" * 64))
     lab.guests.advance(60)
     assert lab.report["reason"] == "the ordered bundle eeeeeeeeeeee cannot be read"
-    assert lab.disk.bundle != "e" * 64
+    assert lab.disk.state.bundle != "e" * 64
 
 
 FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -154,7 +154,7 @@ def test_a_guest_that_a_fault_strikes_serves_nobody_until_its_vm_is_made_again(l
     lab.control.remove_node(VM)
     lab.make()
     lab.guests.advance(A_BOOT)
-    assert lab.disk.phase == "idle"
+    assert lab.disk.state.phase == "idle"
 
 
 def test_a_broken_image_makes_a_vm_unfit_until_it_is_to_run_another(lab: Lab) -> None:
@@ -166,7 +166,9 @@ def test_a_broken_image_makes_a_vm_unfit_until_it_is_to_run_another(lab: Lab) ->
     lab.guests.advance(600)
     assert (lab.report["phase"], lab.report["image"]) == ("unfit", BAD)
     assert lab.told("phase")[-1]["reason"] == lab.report["reason"]
-    assert re.fullmatch(r"runners end at once without a job, [5-9] in a row, the last with status 1", lab.disk.reason)
+    assert re.fullmatch(
+        r"runners end at once without a job, [5-9] in a row, the last with status 1", lab.disk.state.reason
+    )
     assert set(lab.runners.values()) <= {"offline"}
     lab.order(image=GOOD)
     lab.guests.advance(120)
@@ -175,7 +177,7 @@ def test_a_broken_image_makes_a_vm_unfit_until_it_is_to_run_another(lab: Lab) ->
 
 def test_a_broken_bundle_halts_a_vm_which_hears_orders_only_where_another_ran_before(lab: Lab) -> None:
     lab.guests.advance(A_BOOT)
-    good, bad = lab.disk.bundle, lab.store_bundle(b"does not start")
+    good, bad = lab.disk.state.bundle, lab.store_bundle(b"does not start")
     lab.control.fail("broken", running=bad)
     lab.order(bundle=bad)
     lab.guests.advance(A_BOOT)
@@ -202,7 +204,7 @@ def test_a_broken_bundle_halts_a_vm_which_hears_orders_only_where_another_ran_be
 def test_without_a_bundle_a_vm_waits_and_without_a_broker_it_says_so(lab: Lab) -> None:
     lab.world.write("runner/startup.json", {"version": 1, "bundle": "f" * 64})
     lab.guests.advance(600)
-    assert lab.disk.phase == "booting"
+    assert lab.disk.state.phase == "booting"
     lab.world.write("runner/startup.json", {"version": 1, "bundle": lab.store_bundle(b"there")})
     Guests(lab.control, lambda _: None).advance(600)
     assert (lab.report["phase"], lab.report["reason"]) == ("registering", "stack ci has no broker here")
@@ -211,10 +213,17 @@ def test_without_a_bundle_a_vm_waits_and_without_a_broker_it_says_so(lab: Lab) -
 def test_a_disk_that_an_older_version_kept_boots_again_and_its_runner_is_gone(lab: Lab) -> None:
     lab.guests.advance(A_BOOT)
     disk = lab.disk
-    old = {"life": disk.life, "down": False, "phase": "idle", "jit": disk.jit, "runner": disk.runner, "drawn": True}
+    old = {
+        "life": disk.life,
+        "down": False,
+        "phase": "idle",
+        "jit": disk.jit,
+        "runner": disk.state.runner,
+        "drawn": True,
+    }
     lab.control.write_disks({path(): old})
     lab.guests.advance(120)
     again = lab.disk
-    assert (again.phase, lab.runners[again.runner]) == ("idle", "online")
-    assert again.runner != disk.runner
-    assert lab.runners.get(disk.runner, "offline") == "offline"
+    assert (again.state.phase, lab.runners[again.state.runner]) == ("idle", "online")
+    assert again.state.runner != disk.state.runner
+    assert lab.runners.get(disk.state.runner, "offline") == "offline"

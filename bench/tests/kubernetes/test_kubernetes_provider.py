@@ -241,5 +241,5 @@ def test_chart_brings_its_kinds(run: Run) -> None:
 
 
 def test_what_has_no_name_is_refused(run: Run) -> None:
-    refused = KubernetesProvider(run.settings).check("kubernetes:core/v1:ConfigMap", "a", "urn:a", {"data": {}}, None)
+    refused = KubernetesProvider(run.settings).check("kubernetes:core/v1:ConfigMap", {"data": {}})
     assert [each.path for each in refused.failures] == ["metadata.name"]

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from bench.cloud.kubernetes.control import kubeconfig
-from bench.engine.run import Interruption
+from bench.engine.provider import Cancel
 from bench.providers.kubernetes import KubernetesProvider
 from bench.providers.kubernetes.reach import ClusterApi
 from bench.tests.kubernetes.real_control_plane import real_control_plane
@@ -80,7 +80,7 @@ class Both:
         assert served is not None
         path = served.of(body["metadata"].get("namespace", ""), body["metadata"]["name"])
         if self.api.find(path) is not None:
-            self.embedded.delete(token(body), "", self.api.find(path) or {}, None, Interruption())
+            self.embedded.delete(token(body), "", self.api.find(path) or {}, Cancel())
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_a_state_of_one_provider_is_unchanged_for_the_other(both: Both, kind: st
     both.gone(body)
     checked, failures = both.official.check(of, body)
     assert failures == []
-    embedded = both.embedded.check(of, "it", "urn:it", body, None).inputs
+    embedded = both.embedded.check(of, body).inputs
     assert embedded == checked, "both fill in the same"
 
     made, outputs = both.official.create(of, checked)
@@ -149,7 +149,7 @@ def test_a_state_of_one_provider_is_unchanged_for_the_other(both: Both, kind: st
     assert not both.official.diff(of, made, read.inputs, read.outputs, checked).changes
     both.gone(body)
 
-    created = both.embedded.create(of, embedded, None, Interruption())
+    created = both.embedded.create(of, embedded, None, Cancel())
     assert created.id == made
     assert not both.official.diff(of, made, embedded, created.outputs, checked).changes
     inputs, outputs = both.official.read(of, made, embedded, created.outputs)

@@ -9,6 +9,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 
+from bench.engine.provider import Cancel
 from bench.engine.run import Options
 from bench.providers.kubernetes import differ
 from bench.providers.kubernetes.objects import ClusterObjects
@@ -51,11 +52,8 @@ def test_field_that_the_server_leaves_out_since_it_is_empty_is_no_difference(emp
     ]
 
 
-class Patient:
+class Patient(Cancel):
     """Nobody presses Ctrl-C, and no time passes."""
-
-    def is_set(self) -> bool:
-        return False
 
     def wait(self, timeout: float | None = None) -> bool:
         return False
@@ -85,7 +83,7 @@ class EndingNamespace(ClusterApi):
 def test_namespace_that_is_ending_already_is_awaited_until_it_or_its_name_is_free(seen: list[str]) -> None:
     cluster = EndingNamespace(list(seen))
     gone = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "rl", "uid": "u1"}}
-    ClusterObjects(cluster, "lab/training").delete("kubernetes:core/v1:Namespace", gone, 60, Patient())
+    ClusterObjects(cluster, "lab/training").delete("kubernetes:core/v1:Namespace", gone, Patient())
     assert "u1" not in cluster.uids
 
 

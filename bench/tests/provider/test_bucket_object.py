@@ -20,12 +20,12 @@ INPUTS = {"bucket": "fleet-records", "name": NAME, "content": "one\n", "contentT
 @pytest.fixture
 def bucket(provider: GoogleProvider, virtual: Any) -> None:
     token = "gcp:storage/bucket:Bucket"
-    checked = provider.check(token, "b", "urn:b", {"name": "fleet-records", "location": "US"}, None)
+    checked = provider.check(token, {"name": "fleet-records", "location": "US"})
     provider.create(token, checked.inputs, None, virtual)
 
 
 def checked(provider: GoogleProvider, **changed: Any) -> dict[str, Any]:
-    found = provider.check(TOKEN, "it", "urn:it", {**INPUTS, **changed}, None)
+    found = provider.check(TOKEN, {**INPUTS, **changed})
     assert found.failures == ()
     return found.inputs
 
@@ -47,7 +47,7 @@ def test_an_edit_of_the_content_uploads_the_object_again_under_its_name(
     assert {path: each.replaces for path, each in found.detailed.items()} == dict.fromkeys(
         ("content", "detectMd5hash", "md5hash", "crc32c", "generation"), False
     )
-    outputs = provider.update(TOKEN, made.id, inputs, made.outputs, edited, None, virtual)
+    outputs = provider.update(TOKEN, made.id, made.outputs, edited, virtual)
     assert stored(cloud).decode() == "two größer\n"
     assert outputs["generation"] > made.outputs["generation"]
     assert outputs["md5hash"] != made.outputs["md5hash"]
@@ -72,7 +72,7 @@ def test_content_that_somebody_else_wrote_is_written_over(
         "crc32c",
         "generation",
     }
-    outputs = provider.update(TOKEN, made.id, read.inputs, read.outputs, inputs, None, virtual)
+    outputs = provider.update(TOKEN, made.id, read.outputs, inputs, virtual)
     assert stored(cloud) == b"one\n"
     assert provider.diff(TOKEN, made.id, inputs, outputs, inputs).detailed == {}
 

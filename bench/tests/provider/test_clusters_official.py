@@ -41,7 +41,7 @@ def official(tool: Callable[[str], str], cloud: TestCloud) -> Iterator[OfficialP
 
 def needed(provider: GoogleProvider, virtual: Any, life: Life) -> None:
     for token, inputs in life.needs:
-        provider.create(token, provider.check(token, "it", "urn:it", inputs, None).inputs, None, virtual)
+        provider.create(token, provider.check(token, inputs).inputs, None, virtual)
 
 
 def calls(cloud: TestCloud, after: int) -> list[tuple[str, str]]:
@@ -78,11 +78,11 @@ def test_a_change_takes_the_same_calls(
 
     cloud.control.reset()
     needed(provider, virtual, life)
-    old = provider.check(token, "it", "urn:it", inputs, None).inputs
-    new = provider.check(token, "it", "urn:it", wanted, old).inputs
+    old = provider.check(token, inputs).inputs
+    new = provider.check(token, wanted).inputs
     created = provider.create(token, old, None, virtual)
     before = last(cloud)
-    outputs = provider.update(token, created.id, old, created.outputs, new, None, virtual)
+    outputs = provider.update(token, created.id, created.outputs, new, virtual)
     assert calls(cloud, before) == theirs
     assert not official.diff(token, created.id, new, outputs, new).replaces
     assert theirs or "placementPolicy" in change

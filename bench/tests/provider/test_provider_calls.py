@@ -27,7 +27,7 @@ NODE = f"projects/{PROJECT}/locations/{ZONE}/nodes/tpu-ci-0"
 
 
 def checked(provider: GoogleProvider, **changes: Any) -> dict[str, Any]:
-    result = provider.check(VM, "tpu-ci-0", "urn", {**INPUTS, **changes}, None)
+    result = provider.check(VM, {**INPUTS, **changes})
     assert result.failures == ()
     return result.inputs
 
@@ -49,7 +49,7 @@ def test_labels_and_metadata_change_in_place(vm: Any, provider: Any, virtual: An
     read = provider.read(VM, NODE, inputs)
     wanted = checked(provider, labels={"pool": "b"}, metadata={"startup-script": "false", "k": "v"})
     after = int(cloud.control.log(limit=1)[-1]["number"])
-    outputs = provider.update(VM, NODE, read.inputs, read.outputs, wanted, None, virtual)
+    outputs = provider.update(VM, NODE, read.outputs, wanted, virtual)
     verbs = [entry["verb"] for entry in cloud.control.log(after=after)]
     assert verbs[0] == "PATCH"
     assert set(verbs[1:]) == {"GET"}
@@ -63,9 +63,9 @@ def test_labels_and_metadata_change_in_place(vm: Any, provider: Any, virtual: An
 def test_a_protected_secret_is_not_deleted(provider: Any, virtual: Any) -> None:
     secret = "gcp:secretmanager/secret:Secret"
     inputs = {"secretId": "token", "replication": {"auto": {}}, "deletionProtection": True}
-    made = provider.create(secret, provider.check(secret, "token", "urn", inputs, None).inputs, None, virtual)
+    made = provider.create(secret, provider.check(secret, inputs).inputs, None, virtual)
     with pytest.raises(ProviderError, match="without setting deletionProtection=false"):
-        provider.delete(secret, made.id, made.outputs, None, virtual)
+        provider.delete(secret, made.id, made.outputs, virtual)
     assert provider.read(secret, made.id, inputs) is not None
 
 
@@ -101,11 +101,11 @@ def test_a_conflict_is_not_taken_over(vm: Any, provider: Any, virtual: Any) -> N
 
 def test_a_vm_that_is_gone_is_deleted_already(vm: Any, provider: Any, virtual: Any, cloud: Any) -> None:
     cloud.control.remove_node(NODE)
-    provider.delete(VM, NODE, vm[1], None, virtual)
+    provider.delete(VM, NODE, vm[1], virtual)
     assert provider.read(VM, NODE, vm[0]) is None
     wanted = checked(provider, description="new")
     with pytest.raises(ProviderError) as raised:
-        provider.update(VM, NODE, vm[0], vm[1], wanted, None, virtual)
+        provider.update(VM, NODE, vm[1], wanted, virtual)
     assert raised.value.gone
 
 

@@ -18,7 +18,7 @@ ACCOUNT = "gcp:serviceaccount/account:Account"
 
 
 def failures(token: str, inputs: dict[str, Any], provider: GoogleProvider = PROVIDER) -> dict[str, str]:
-    return {each.path: each.reason for each in provider.check(token, "it", "urn:it", inputs, None).failures}
+    return {each.path: each.reason for each in provider.check(token, inputs).failures}
 
 
 def test_every_mistake_is_reported_at_once_with_its_path() -> None:
@@ -46,7 +46,7 @@ def test_defaults_are_filled_in_and_marked_and_unknown_values_pass() -> None:
         "labels": {"a": UNKNOWN, "b": None},
         "dataDisks": disks,
     }
-    checked = PROVIDER.check(VM, "a", "urn", given, None)
+    checked = PROVIDER.check(VM, given)
     assert checked.failures == ()
     assert checked.inputs == {
         **given,
@@ -54,7 +54,7 @@ def test_defaults_are_filled_in_and_marked_and_unknown_values_pass() -> None:
         "dataDisks": [{"sourceDisk": UNKNOWN, "mode": "READ_WRITE", "__defaults": ["mode"]}, UNKNOWN],
         "__defaults": [],
     }
-    assert PROVIDER.check(VM, "a", "urn", given, checked.inputs) == checked
+    assert PROVIDER.check(VM, given) == checked
 
 
 def test_an_unknown_setting_of_the_provider_is_refused_by_name() -> None:

@@ -88,7 +88,7 @@ _VMS = st.fixed_dictionaries(
 @settings(deadline=None, max_examples=200, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 def test_only_equal_vms_show_no_difference(old: dict[str, Any], new: dict[str, Any]) -> None:
     """And a difference replaces exactly when something else than the five fields that the API can change is in it."""
-    before, after = (PROVIDER.check(VM, "vm", "urn", inputs, None).inputs for inputs in (old, new))
+    before, after = (PROVIDER.check(VM, inputs).inputs for inputs in (old, new))
     outputs = PROVIDER.preview_outputs(VM, before, None)
     assert PROVIDER.diff(VM, "ID", before, outputs, before).detailed == {}
     found = PROVIDER.diff(VM, "ID", before, outputs, after).detailed

@@ -86,7 +86,7 @@ def test_a_state_of_one_provider_is_unchanged_for_the_other(
     need_all(life, provider, virtual)
     checked, failures = official.check(token, life.inputs)
     assert failures == []
-    embedded = provider.check(token, "it", "urn:it", life.inputs, None).inputs
+    embedded = provider.check(token, life.inputs).inputs
     assert embedded == checked, "both fill in the same"
 
     made, outputs = official.create(token, checked)
@@ -119,9 +119,9 @@ def test_a_change_means_the_same_to_both(
     del cloud
     token = life.token
     need_all(life, provider, virtual)
-    old = provider.check(token, "it", "urn:it", life.inputs, None).inputs
+    old = provider.check(token, life.inputs).inputs
     created = provider.create(token, old, None, virtual)
-    new = provider.check(token, "it", "urn:it", {**life.inputs, **life.change}, old).inputs
+    new = provider.check(token, {**life.inputs, **life.change}).inputs
     ours = provider.diff(token, created.id, old, created.outputs, new).detailed
     theirs = official.diff(token, created.id, old, created.outputs, new)
     assert {path.partition("[")[0].partition(".")[0] for path in ours} <= {
@@ -129,10 +129,10 @@ def test_a_change_means_the_same_to_both(
     }
     assert theirs.changes
     assert not theirs.replaces
-    updated = provider.update(token, created.id, old, created.outputs, new, None, virtual)
+    updated = provider.update(token, created.id, created.outputs, new, virtual)
     assert not official.diff(token, created.id, new, updated, new).changes
 
 
 def need_all(life: Life, provider: GoogleProvider, virtual: Any) -> None:
     for token, inputs in life.needs:
-        provider.create(token, provider.check(token, "it", "urn:it", inputs, None).inputs, None, virtual)
+        provider.create(token, provider.check(token, inputs).inputs, None, virtual)

@@ -31,15 +31,15 @@ def test_many_grants_at_once_lose_none(provider: GoogleProvider, virtual: Any) -
         made = list(pool.map(lambda inputs: provider.create(GRANT, inputs, None, virtual), grants))
     assert policy(provider)["roles/tpu.viewer"] == sorted(each["member"] for each in grants)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda each: provider.delete(GRANT, each.id, each.outputs, None, virtual), made[1:]))
+        list(pool.map(lambda each: provider.delete(GRANT, each.id, each.outputs, virtual), made[1:]))
     assert policy(provider)["roles/tpu.viewer"] == ["user:u0@example.com"]
 
 
 def test_the_last_member_takes_its_binding_along(provider: GoogleProvider, virtual: Any) -> None:
     made = provider.create(GRANT, grant("ada"), None, virtual)
-    provider.delete(GRANT, made.id, made.outputs, None, virtual)
+    provider.delete(GRANT, made.id, made.outputs, virtual)
     assert "roles/tpu.viewer" not in policy(provider)
-    provider.delete(GRANT, made.id, made.outputs, None, virtual)
+    provider.delete(GRANT, made.id, made.outputs, virtual)
 
 
 def test_a_lost_race_is_run_again(provider: GoogleProvider, virtual: Any, cloud: TestCloud) -> None:
@@ -51,7 +51,7 @@ def test_a_lost_race_is_run_again(provider: GoogleProvider, virtual: Any, cloud:
 def test_a_grant_that_somebody_took_away_is_gone(provider: GoogleProvider, virtual: Any) -> None:
     made = provider.create(GRANT, grant("ada"), None, virtual)
     other = provider.create(GRANT, grant("bob"), None, virtual)
-    provider.delete(GRANT, made.id, made.outputs, None, virtual)
+    provider.delete(GRANT, made.id, made.outputs, virtual)
     assert provider.read(GRANT, made.id, grant("ada")) is None
     assert provider.read(GRANT, other.id, grant("bob")) is not None
 
@@ -87,7 +87,7 @@ def test_nats_of_one_router_do_not_overwrite_one_another(provider: GoogleProvide
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(make, names))
     assert [each.outputs["name"] for each in made] == names
-    provider.delete(NAT, made[0].id, made[0].outputs, None, virtual)
+    provider.delete(NAT, made[0].id, made[0].outputs, virtual)
     assert [provider.read(NAT, each.id, each.outputs) is not None for each in made] == [False, True, True, True]
 
 
@@ -98,4 +98,4 @@ def test_a_bucket_with_objects_is_not_deleted(provider: GoogleProvider, virtual:
     query = {"uploadType": "media", "name": "manifest.json"}
     api.call("POST", "upload/storage/v1/b/records/o", api.deadline(), query=query, body={"version": 1})
     with pytest.raises(Exception, match="containing objects without `forceDestroy`"):
-        provider.delete(bucket, made.id, made.outputs, None, virtual)
+        provider.delete(bucket, made.id, made.outputs, virtual)

@@ -12,7 +12,7 @@ from bench.tests.provider.lives import LIVES, Life
 
 
 def made(provider: GoogleProvider, virtual: Any, token: str, inputs: dict[str, Any]) -> tuple[str, dict, dict]:
-    checked = provider.check(token, "it", "urn:it", inputs, None)
+    checked = provider.check(token, inputs)
     assert checked.failures == ()
     created = provider.create(token, checked.inputs, None, virtual)
     return created.id, checked.inputs, created.outputs
@@ -40,18 +40,18 @@ def test_a_resource_lives_and_reads_back_as_declared(life: Life, provider: Googl
     assert provider.diff(life.token, resource_id, inputs, outputs, read.inputs).detailed == {}
 
     if life.change:
-        wanted = provider.check(life.token, "it", "urn:it", {**life.inputs, **life.change}, inputs).inputs
+        wanted = provider.check(life.token, {**life.inputs, **life.change}).inputs
         diff = provider.diff(life.token, resource_id, inputs, outputs, wanted).detailed
         assert diff
         assert not any(each.replaces for each in diff.values())
-        outputs = provider.update(life.token, resource_id, inputs, outputs, wanted, None, virtual)
+        outputs = provider.update(life.token, resource_id, outputs, wanted, virtual)
         assert provider.diff(life.token, resource_id, wanted, outputs, wanted).detailed == {}
         inputs = wanted
 
-    provider.delete(life.token, resource_id, outputs, None, virtual)
+    provider.delete(life.token, resource_id, outputs, virtual)
     gone = provider.read(life.token, resource_id, inputs)
     assert (gone is not None) == life.stays
-    provider.delete(life.token, resource_id, outputs, None, virtual)
+    provider.delete(life.token, resource_id, outputs, virtual)
 
 
 def test_every_type_of_the_table_has_a_life() -> None:

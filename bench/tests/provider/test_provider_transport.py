@@ -83,7 +83,7 @@ def test_an_update_that_failed_half_way_says_what_is_there(virtual: VirtualTime)
     provider = GoogleProvider(api.url, api=api, settings=ProviderSettings(project="p"))
     subnetwork, where = "gcp:compute/subnetwork:Subnetwork", "projects/p/regions/r/subnetworks/s"
     with pytest.raises(PartialUpdateError, match=r"Error updating Subnetwork .* Error 403") as raised:
-        provider.update(subnetwork, where, {}, {**old, "network": "n"}, new, None, virtual)
+        provider.update(subnetwork, where, {**old, "network": "n"}, new, virtual)
     assert raised.value.outputs["ipCidrRange"] == "10.0.0.0/20"
     left = provider.diff(subnetwork, where, {}, raised.value.outputs, new).detailed
     assert set(left) == {"privateIpGoogleAccess"}
@@ -194,7 +194,7 @@ def test_a_limited_rate_and_a_busy_service_are_asked_again(virtual: VirtualTime,
 
 def test_one_ctrl_c_ends_a_wait_for_a_refused_create_and_nothing_is_in_flight(virtual: VirtualTime) -> None:
     api, script = scripted(virtual, POST=[refused(429)])
-    virtual.pressed = True
+    virtual.impatient = True
     provider = GoogleProvider(api.url, api=api, settings=ProviderSettings(project="p"))
     with pytest.raises(ProviderError, match="Error 429: no") as raised:
         provider.create("gcp:tpu/v2Vm:V2Vm", VM_INPUTS, None, virtual)
@@ -204,12 +204,12 @@ def test_one_ctrl_c_ends_a_wait_for_a_refused_create_and_nothing_is_in_flight(vi
 
 def test_one_ctrl_c_leaves_in_flight_what_may_have_been_carried_out(virtual: VirtualTime) -> None:
     api, _ = scripted(virtual, POST=[LOST])
-    virtual.pressed = True
+    virtual.impatient = True
     with pytest.raises(CancelledError, match="before this was tried again"):
         api.call("POST", "v2/x", api.deadline(None, virtual))
 
 
 def test_one_ctrl_c_still_waits_for_what_google_works_on(virtual: VirtualTime) -> None:
     api, _ = scripted(virtual, GET=[refused(503), (200, {"done": True})])
-    virtual.pressed = True
+    virtual.impatient = True
     assert api.call("GET", "v2/operations/1", api.deadline(None, virtual)) == {"done": True}

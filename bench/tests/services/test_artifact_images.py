@@ -10,7 +10,7 @@ import pytest
 
 from bench.cloud.control import ControlError
 from bench.cloud.testing import TestCloud
-from bench.registry import local_reference, serve
+from bench.registry import serve
 from bench.tests.cloud.cloud_clients import ask
 from infra.tools.install import find
 from tests.lacking import lacking
@@ -32,7 +32,7 @@ def test_tags_of_pushed_images_are_made_moved_and_taken_away(cloud: TestCloud, t
     def pushed(tag: str) -> str:
         with tarfile.open(tmp_path / f"{tag}.tar", "w") as archive:
             archive.addfile(tarfile.TarInfo(tag))
-        there = local_reference(registry.address, f"{PLACE}:{tag}")
+        there = f"{registry.address}/{PLACE}:{tag}"
         command = [str(crane), "append", "--new_layer", str(tmp_path / f"{tag}.tar"), "--new_tag", there]
         subprocess.run(command, check=True, capture_output=True, timeout=60)
         return ask(cloud.url, "GET", f"{PACKAGE}/tags/{tag}")[1]["version"]

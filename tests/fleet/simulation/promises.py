@@ -154,7 +154,7 @@ def is_limited(node: Node) -> bool:
 
 
 def _strays(node: Node) -> bool:
-    image = node.disk.image if node.disk else ""
+    image = node.disk.state.image if node.disk else ""
     return node.state == "READY" and bool(image) and not image.startswith(f"{region_of(node.zone)}-docker.pkg.dev/")
 
 

@@ -119,8 +119,8 @@ class RolloutLife:
     def _lacks(self, digest: str) -> Iterator[str]:
         for pool in self.life.world.desired.pools:
             for node in _nodes(self.life, pool):
-                if node.disk is not None and not node.disk.image.endswith(digest):
-                    yield f"{node.name} runs {node.disk.image}"
+                if node.disk is not None and not node.disk.state.image.endswith(digest):
+                    yield f"{node.name} runs {node.disk.state.image}"
 
     def _runs_what_it_should_not(self) -> Iterator[str]:
         for pool in self.life.world.desired.pools:
@@ -160,12 +160,16 @@ def _nodes(life: Life, pool: str) -> list[Node]:
 
 def _run_by(node: Node) -> PoolVersion:
     disk = node.disk
-    return PoolVersion(images={"": disk.image} if disk and disk.image else {}, bundle=disk.bundle if disk else None)
+    return PoolVersion(
+        images={"": disk.state.image} if disk and disk.state.image else {}, bundle=disk.state.bundle if disk else None
+    )
 
 
 def _has_bad(life: Life, node: Node) -> bool:
     disk = node.disk
-    return disk is not None and (disk.image.rpartition("@")[2] in life.world.bad or disk.bundle in life.world.bad)
+    return disk is not None and (
+        disk.state.image.rpartition("@")[2] in life.world.bad or disk.state.bundle in life.world.bad
+    )
 
 
 def _image(one: RolloutLife, roll: float, *, bad: bool = False) -> None:

@@ -205,7 +205,7 @@ class World:
         guests_in_process.live(self, node)
 
     def image_of(self, vm: str) -> str:
-        return next((node.disk.image for node in self.tpus.nodes.values() if node.name == vm and node.disk), "")
+        return next((node.disk.state.image for node in self.tpus.nodes.values() if node.name == vm and node.disk), "")
 
     def strike(self, vm: str, kind: str, running: str) -> bool:
         if kind == "broken":
