@@ -44,21 +44,15 @@ class EmbeddedEngine:
         self._environ = environ
 
     def preview(self, listener: Listener | None = None) -> Plan:
-        return self._knowing_what_stands(
-            lambda engine, *asked: engine.preview(*asked), self._options(), listener, waits=False
-        )
+        return self._knowing_what_stands(Engine.preview, self._options(), listener)
 
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         options = self._options(previewed=planned is not None)
-        return self._knowing_what_stands(
-            lambda engine, *asked: engine.up(*asked), options, listener, waits=True, planned=planned
-        )
+        return self._knowing_what_stands(Engine.up, options, listener, planned=planned)
 
     def adopt(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         del planned  # what is claimed is looked up as the program asks for it
-        return self._knowing_what_stands(
-            lambda engine, *asked: engine.adopt(*asked), self._options(), listener, waits=True, insists=True
-        )
+        return self._knowing_what_stands(Engine.adopt, self._options(), listener)
 
     def forget(self, listener: Listener | None = None, *, planning: bool = False) -> Plan:
         engine = self._engine()
@@ -72,19 +66,17 @@ class EmbeddedEngine:
     def destroy(self, listener: Listener | None = None) -> Plan:
         engine = self._engine()
         recorded = _recorded(engine)
-        strays = Strays()
+        strays: list[Strays] = []
 
         def first() -> None:
-            nonlocal strays
-            strays = delete_strays(self._request, recorded, listener)
+            strays.append(delete_strays(self._request, recorded, listener))
 
         targets = targets_of_destroy(self._request, recorded)
         if targets is None:
             first()
             return _with(strays, self._nothing)
         options = replace(self._sparing_foreign(engine), targets=targets, first=first)
-        plan = engine.destroy(options, listener)
-        return _with(strays, plan)
+        return _with(strays, engine.destroy(options, listener))
 
     def preview_destroy(self, listener: Listener | None = None) -> Plan:
         engine = self._engine()
@@ -92,9 +84,9 @@ class EmbeddedEngine:
         strays = plan_strays(self._request, recorded)
         targets = for_engine(self._request, strays, recorded)
         if targets is None:
-            return _with(strays, self._nothing)
+            return _with([strays], self._nothing)
         options = replace(self._sparing_foreign(engine), targets=targets)
-        return _with(strays, engine.preview_destroy(options, listener))
+        return _with([strays], engine.preview_destroy(options, listener))
 
     @property
     def _nothing(self) -> Plan:
@@ -112,8 +104,6 @@ class EmbeddedEngine:
         options: Options,
         listener: Listener | None,
         *,
-        waits: bool,
-        insists: bool = False,
         planned: Plan | None = None,
     ) -> Plan:
         """The plan of an operation that adopts what stands; what was said while looking is in it."""
@@ -125,6 +115,7 @@ class EmbeddedEngine:
                 listener(diagnostic)
 
         engine = self._engine()
+        waits, insists = operation is not Engine.preview, operation is Engine.adopt
         found = unadopted(self._request, engine.ids(VM_TYPE), say, waits=waits, insists=insists)
         insist_planned(found, planned)
         foreign = foreign_vms(self._request, engine.creating(VM_TYPE))
@@ -183,8 +174,10 @@ def _recorded(engine: Engine) -> Recorded:
     return Recorded(vms=engine.ids(VM_TYPE), urns=engine.urns())
 
 
-def _with(strays: Strays, plan: Plan) -> Plan:
-    return replace(plan, steps=(*strays.steps, *plan.steps), diagnostics=(*strays.said, *plan.diagnostics))
+def _with(found: list[Strays], plan: Plan) -> Plan:
+    for each in found:
+        plan = replace(plan, steps=(*each.steps, *plan.steps), diagnostics=(*each.said, *plan.diagnostics))
+    return plan
 
 
 def _program(root: Path) -> None:

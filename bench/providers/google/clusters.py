@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, Final
 
 from bench.providers.google.codec import pick
 from bench.providers.google.resource import ResourceCall
-from bench.providers.google.rest import OperationFailedError, Rest, poll
+from bench.providers.google.rest import OperationFailedError, Rest, conflict_with_ourselves, poll
 from bench.providers.google.transport import ApiError
 
 _CLUSTER_OF_POOL: Final = re.compile(r"/nodePools/.*")
@@ -51,10 +50,8 @@ class OfGke(Rest):
     def _made(self, call: ResourceCall, body: Any) -> None:
         """Create it. One whose operation failed may be there all the same."""
         try:
-            self._change(call, "POST", self.collection_path(call), body)
-        except ApiError as error:
-            if not (error.doubtful and error.code == HTTPStatus.CONFLICT):
-                raise
+            with conflict_with_ourselves():
+                self._change(call, "POST", self.collection_path(call), body)
         except OperationFailedError as error:
             error.gone = call.find(self.path(call)) is None
             raise

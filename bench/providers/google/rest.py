@@ -7,7 +7,8 @@ third of its time, a slow one costs few calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http import HTTPStatus
@@ -96,6 +97,16 @@ def _ask(api: RestApi, path: str, deadline: Deadline) -> dict[str, Any] | None:
         return None
 
 
+@contextmanager
+def conflict_with_ourselves(*, always: bool = False) -> Generator[None]:
+    """For a create: what is there already was made by an earlier attempt of this one, or `always` serves."""
+    try:
+        yield
+    except ApiError as error:
+        if error.code != HTTPStatus.CONFLICT or not (error.doubtful or always):
+            raise
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
     """An ordinary resource.
@@ -127,14 +138,9 @@ class Rest:
 
     def create(self, call: ResourceCall) -> None:
         query = {name: path.fill(call.values) for name, path in self.query.items()}
-        try:
-            body = {**call.body, "name": self.item.fill(call.values)} if self.named else call.body
-            answer = call.send("POST", self.collection_path(call), query=query, body=body)
-        except ApiError as error:
-            if not (error.doubtful and error.code == HTTPStatus.CONFLICT):
-                raise
-            return
-        self.ended(call, answer)
+        body = {**call.body, "name": self.item.fill(call.values)} if self.named else call.body
+        with conflict_with_ourselves():
+            self.ended(call, call.send("POST", self.collection_path(call), query=query, body=body))
 
     def read(self, call: ResourceCall) -> dict[str, Any] | None:
         found: dict[str, Any] | None = None

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from typing import Any, Final
 
 from bench.providers.google.resource import ResourceCall
-from bench.providers.google.rest import Rest
+from bench.providers.google.rest import Rest, conflict_with_ourselves
 from bench.providers.google.spellings import written_json
-from bench.providers.google.transport import ApiError
 
 # Cloud Build
 
@@ -25,14 +23,10 @@ class Trigger(Rest):
 
     def create(self, call: ResourceCall) -> None:
         """Its id joins what is known of it. One whose answer was lost is found again by its name."""
-        path = self.collection_path(call)
-        try:
+        path, made = self.collection_path(call), None
+        with conflict_with_ourselves():
             made = call.send("POST", path, body=call.body)
-        except ApiError as error:
-            if not (error.doubtful and error.code == HTTPStatus.CONFLICT):
-                raise
-            made = call.send("GET", f"{path}/{call.values['name']}")
-        call.values["triggerId"] = made["id"]
+        call.values["triggerId"] = (made or call.send("GET", f"{path}/{call.values['name']}"))["id"]
 
     def update(self, call: ResourceCall) -> None:
         if self.changed_paths(call):
@@ -51,12 +45,8 @@ class ServiceAccount(Rest):
     def create(self, call: ResourceCall) -> None:
         described = {name: call.body[name] for name in _MASKED if name in call.body}
         body = {"accountId": call.values["accountId"], "serviceAccount": described}
-        try:
+        with conflict_with_ourselves(always=bool(call.values.get("createIgnoreAlreadyExists"))):
             call.send("POST", self.collection_path(call), body=body)
-        except ApiError as error:
-            ours = error.doubtful or call.values.get("createIgnoreAlreadyExists")
-            if not (ours and error.code == HTTPStatus.CONFLICT):
-                raise
 
     def update(self, call: ResourceCall) -> None:
         path = self.path(call)
@@ -90,11 +80,8 @@ class Topic(Rest):
     """A Pub/Sub topic, which is made by PUT."""
 
     def create(self, call: ResourceCall) -> None:
-        try:
+        with conflict_with_ourselves():
             call.send("PUT", self.path(call), body=call.body)
-        except ApiError as error:
-            if not (error.doubtful and error.code == HTTPStatus.CONFLICT):
-                raise
 
     def update(self, call: ResourceCall) -> None:
         """The mask stands in the query, as the official provider sends it; the topic is a part of the body."""

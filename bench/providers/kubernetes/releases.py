@@ -1,6 +1,6 @@
-"""Helm releases on clusters of the local cloud: recorded as Helm records them, never rendered.
+"""Helm releases on clusters of the local cloud: recorded, never rendered.
 
-Owns the record, a Secret of Helm's own form (`sh.helm.release.v1.NAME.vN`) whose chart has no templates, and open
+Owns the record, a Secret by the name that Helm would give it (`sh.helm.release.v1.NAME.vN`), and open
 definitions in place of those that a chart would bring (`charts.yaml`), so that objects of its kinds can stand. An API
 server on this machine, which somebody gave the local cloud, has to serve the kinds of a chart already: nothing is
 recorded there but the namespace. On any other cluster a release needs Helm, which the official engine's plugin has.
@@ -9,8 +9,6 @@ recorded there but the namespace. On any other cluster a release needs Helm, whi
 from __future__ import annotations
 
 import base64
-import copy
-import gzip
 import json
 from functools import cache
 from pathlib import Path
@@ -97,23 +95,14 @@ def record(cluster: ClusterApi, inputs: JsonObject, old_outputs: JsonObject | No
             f"{standing.get('stack') or 'somebody else'}"
         )
     revision = int((old_outputs or {}).get("status", {}).get("revision", 0)) + 1
-    release = {
-        "name": name,
-        "namespace": namespace,
-        "version": revision,
-        "info": {"status": "deployed", "description": "recorded only: this cluster runs nothing"},
-        "chart": {"metadata": {"name": inputs["chart"], "version": inputs.get("version", "")}, "templates": []},
-        "config": inputs.get("values") or {},
-        "inputs": inputs,
-        "stack": stack,
-    }
-    labels = {"owner": "helm", "name": name, "status": "deployed", "version": str(revision)}
+    release = {"version": revision, "inputs": inputs, "stack": stack}
+    labels = {"owner": "tidepool", "name": name, "version": str(revision)}
     body = {
         "apiVersion": "v1",
         "kind": "Secret",
         "type": "helm.sh/release.v1",
         "metadata": {"name": _secret(name, revision), "namespace": namespace, "labels": labels},
-        "data": {"release": base64.b64encode(_packed(release)).decode()},
+        "data": {"release": base64.b64encode(json.dumps(release).encode()).decode()},
     }
     try:
         _make_namespace(cluster, inputs)
@@ -126,17 +115,19 @@ def record(cluster: ClusterApi, inputs: JsonObject, old_outputs: JsonObject | No
             _drop(cluster, namespace, name, revision - 1)
     except ApiRefusedError as error:
         raise ProviderError(f"the Helm release {namespace}/{name} cannot be recorded: {error}") from error
-    return Created(f"{namespace}/{name}", _outputs(release))
+    return Created(f"{namespace}/{name}", _outputs(inputs, revision))
 
 
 def read(cluster: ClusterApi, resource_id: str, inputs: JsonObject) -> ReadResult | None:
     if not cluster.is_store:
         _insist_on_loopback(cluster, {"name": resource_id, **inputs})
         served = inputs.get("chart") and not _missing(cluster, inputs["chart"])
-        return ReadResult(resource_id, inputs, _outputs(_assumed(inputs))) if served else None
+        return ReadResult(resource_id, inputs, _outputs(inputs)) if served else None
     namespace, _, name = resource_id.rpartition("/")
     release = _standing(cluster, namespace, name)
-    return None if release is None else ReadResult(resource_id, release["inputs"], _outputs(release))
+    if release is None:
+        return None
+    return ReadResult(resource_id, release["inputs"], _outputs(release["inputs"], release["version"]))
 
 
 def _standing(cluster: ClusterApi, namespace: str, name: str) -> JsonObject | None:
@@ -145,12 +136,12 @@ def _standing(cluster: ClusterApi, namespace: str, name: str) -> JsonObject | No
     ours = [
         each
         for each in found.get("items", ())
-        if each.get("type") == "helm.sh/release.v1" and (each["metadata"].get("labels") or {}).get("name") == name
+        if (labels := each["metadata"].get("labels") or {}).get("owner") == "tidepool" and labels["name"] == name
     ]
     if not ours:
         return None
     last = max(ours, key=lambda each: int(each["metadata"]["labels"]["version"]))
-    return json.loads(gzip.decompress(base64.b64decode(base64.b64decode(last["data"]["release"]))))
+    return json.loads(base64.b64decode(last["data"]["release"]))
 
 
 def forget(cluster: ClusterApi, resource_id: str) -> None:
@@ -180,13 +171,7 @@ def _taken_as_installed(cluster: ClusterApi, inputs: JsonObject) -> Created:
         _make_namespace(cluster, inputs)
     except ApiRefusedError as error:
         raise ProviderError(f"the namespace {inputs['namespace']} cannot be made: {error}") from error
-    return Created(f"{inputs['namespace']}/{inputs['name']}", _outputs(_assumed(inputs)))
-
-
-def _assumed(inputs: JsonObject) -> JsonObject:
-    chart = {"name": inputs["chart"], "version": inputs.get("version", "")}
-    said = {"info": {"status": "unknown"}, "chart": {"metadata": chart}, "version": 1}
-    return {"name": inputs["name"], "namespace": inputs["namespace"], "inputs": inputs, **said}
+    return Created(f"{inputs['namespace']}/{inputs['name']}", _outputs(inputs))
 
 
 def _insist_on_loopback(cluster: ClusterApi, inputs: JsonObject) -> None:
@@ -209,18 +194,14 @@ def _missing(cluster: ClusterApi, chart: str) -> list[JsonObject]:
     return [each for each in definitions(chart) if cluster.find(f"{_DEFINITIONS}/{each['metadata']['name']}") is None]
 
 
-def _outputs(release: JsonObject) -> JsonObject:
-    chart = release["chart"]["metadata"]
+def _outputs(inputs: JsonObject, revision: int = 0) -> JsonObject:
+    """revision: of a record; 0 on an API server of others, whose releases nobody here knows."""
     status = {
-        "name": release["name"], "namespace": release["namespace"], "revision": release["version"],
-        "status": release["info"]["status"], "chart": chart["name"], "version": chart["version"],
+        "name": inputs["name"], "namespace": inputs["namespace"], "revision": revision or 1,
+        "status": "deployed" if revision else "unknown", "chart": inputs["chart"],
+        "version": inputs.get("version", ""),
     }  # fmt: skip
-    said = copy.deepcopy(release["inputs"])
-    return {**said, INPUTS: said, "status": status, "resourceNames": {}}
-
-
-def _packed(release: JsonObject) -> bytes:
-    return base64.b64encode(gzip.compress(json.dumps(release, sort_keys=True).encode(), mtime=0))
+    return {**inputs, INPUTS: inputs, "status": status, "resourceNames": {}}
 
 
 def _secret(name: str, revision: int) -> str:

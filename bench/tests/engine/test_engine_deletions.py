@@ -12,7 +12,7 @@ from bench.engine.provider import CancelledError
 from bench.tests.engine.fake import Net, Vm
 from bench.tests.engine.world import World, ops, problems, step
 from infra.model.errors import EngineError
-from infra.model.plan import Op, Status, StepEnded, StepStarted
+from infra.model.plan import Op, Status
 
 
 class Watch:
@@ -33,15 +33,6 @@ def urn(world: World, name: str) -> str:
     return world.state[name]["urn"]
 
 
-def test_what_cannot_be_deleted_alone_is_said_with_what_depends_on_it_and_what_to_ask_for(world: World) -> None:
-    world.run(lambda: (Net("m", fixed="m"), chain()))
-    with pytest.raises(EngineError) as refused:
-        world.destroy(targets=("**::net", "**::c"))
-    assert str(refused.value) == (
-        f"{urn(world, 'net')} cannot be deleted alone: {urn(world, 'a')} depends on it and is no target; target it too"
-    )
-
-
 def test_all_targets_that_one_resource_needs_are_named(world: World) -> None:
     def program() -> None:
         first, second = Net("first", fixed="1"), Net("second", fixed="2")
@@ -51,35 +42,6 @@ def test_all_targets_that_one_resource_needs_are_named(world: World) -> None:
     needed = f"{urn(world, 'first')}, {urn(world, 'second')} cannot be deleted alone"
     with pytest.raises(EngineError, match=re.escape(needed)):
         world.destroy(targets=("**::first", "**::second"))
-
-
-def test_a_destroy_that_leaves_what_is_protected_leaves_what_that_needs(world: World) -> None:
-    def program() -> None:
-        net = Net("net", fixed="n")
-        Vm("kept", net=net.link, opts=ResourceOptions(protect=True))
-        Vm("user", net=net.link)
-        Vm("alone")
-
-    world.run(program)
-    plan = world.destroy(exclude_protected=True)
-    assert not plan.failed
-    assert {name: op for name, op in ops(plan).items() if name in ("net", "kept", "user", "alone")} == {
-        "user": "delete",
-        "alone": "delete",
-    }
-    assert set(world.cloud.things) == {"net/n", "vm/kept"}
-
-
-def test_a_deletion_is_told_when_it_begins_and_when_it_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deletion, "Stopwatch", Watch)
-    world.run(lambda: Vm("a", size="large"))
-    world.events.clear()
-    plan = world.run(lambda: None)
-    told = [event for event in world.events if isinstance(event, StepStarted | StepEnded) and event.step.name == "a"]
-    assert [type(event) for event in told] == [StepStarted, StepEnded]
-    assert (step(plan, "a").old_inputs or {})["size"] == "large"
-    assert step(plan, "a").new_inputs is None
-    assert step(plan, "a").seconds == 2.0
 
 
 def test_a_deletion_that_fails_says_why_and_how_long_it_took(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,13 +109,6 @@ def test_what_nobody_foresaw_of_a_deletion_is_raised(world: World) -> None:
     world.cloud.before = before
     with pytest.raises(RuntimeError, match="a fault of the engine at vm/b"):
         world.destroy(targets=("**::b",))
-
-
-def test_a_destroy_foretold_says_what_goes_and_not_the_provider_that_nobody_declared(world: World) -> None:
-    world.run(chain)
-    foretold = world.engine().preview_destroy()
-    assert {each.name for each in foretold.steps} == {"a", "b", "c", "net", "tidepool-ci"}
-    assert {each.op for each in foretold.steps} == {Op.DELETE}
 
 
 def test_what_was_deleted_for_a_replacement_that_failed_is_forgotten_with_all_that_it_needs(world: World) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -12,28 +11,9 @@ import pytest
 from pulumi import ResourceOptions
 
 from bench.engine.provider import CancelledError, PartialCreateError, PartialUpdateError, ProviderError
-from bench.tests.engine.fake import FakeProvider, Net, Vm
-from bench.tests.engine.world import World, ops, problems, step, verify
-from infra.model.plan import Diagnostic, Status
-
-
-def test_others_go_on_and_dependents_are_skipped(world: World) -> None:
-    def program() -> None:
-        bad = Vm("bad")
-        Vm("hangs-on-bad", net=bad.link)
-        Vm("good")
-
-    world.cloud.failing["create vm/bad"] = "no more capacity"
-    world.program = program
-    plan = world.up(continue_on_error=True)
-    assert plan.failed
-    assert step(plan, "bad").error == "no more capacity"
-    assert step(plan, "hangs-on-bad").status is Status.SKIPPED
-    assert set(world.cloud.things) == {"vm/good"}
-    assert "bad" not in world.state
-    assert "pending_operations" not in world.checkpoint
-    world.cloud.failing.clear()
-    assert ops(world.run(program)) == {"bad": "create", "hangs-on-bad": "create"}
+from bench.tests.engine.fake import FakeProvider, Vm
+from bench.tests.engine.world import World, ops, problems, step
+from infra.model.plan import Diagnostic
 
 
 def test_without_continue_on_error_nothing_new_begins(world: World) -> None:
@@ -48,49 +28,6 @@ def test_without_continue_on_error_nothing_new_begins(world: World) -> None:
     plan = world.up()
     assert problems(plan)[0] == "no more capacity"
     assert set(world.cloud.things) == {"vm/old"}
-
-
-def test_what_may_need_a_failed_resource_is_not_deleted(world: World) -> None:
-    def full() -> None:
-        net = Net("net", fixed="n")
-        net.link.apply(lambda link: Vm("inner", net=link, opts=ResourceOptions(depends_on=[net])))
-
-    world.run(full)
-    world.cloud.failing["update net/n"] = "broken"
-
-    def edited() -> None:
-        net = Net("net", fixed="n", labels={"a": "b"})
-        net.link.apply(lambda link: Vm("inner", net=link, opts=ResourceOptions(depends_on=[net])))
-
-    world.program = edited
-    assert world.up(continue_on_error=True).failed
-    assert "vm/inner" in world.cloud.things
-
-
-def test_a_failed_create_after_its_delete_is_made_by_the_next_run(world: World) -> None:
-    world.run(lambda: Vm("a", size="small"))
-    world.cloud.failing["create vm/a"] = "no more capacity"
-    world.program = lambda: Vm("a", size="big")
-    assert world.up().failed
-    assert world.state["a"]["pendingReplacement"]
-    world.cloud.failing.clear()
-    assert ops(world.run(world.program)) == {"a": "create"}
-    assert "pendingReplacement" not in world.state["a"]
-    assert world.cloud.verbs("delete") == ["delete vm/a"]
-
-
-def test_a_failed_delete_of_a_replaced_resource_is_done_by_the_next_run(world: World) -> None:
-    world.run(lambda: Net("net", size="small"))
-    old = next(iter(world.cloud.things))
-    world.cloud.failing[f"delete {old}"] = "busy"
-    world.program = lambda: Net("net", size="big")
-    plan = world.up()
-    assert step(plan, "net").error == "busy"
-    assert [entry.get("delete", False) for entry in world.checkpoint["resources"]][-1]
-    verify(world.checkpoint)
-    world.cloud.failing.clear()
-    assert ops(world.run(world.program)) == {"net": "delete"}
-    assert len(world.cloud.things) == 1
 
 
 def test_a_create_that_made_half_is_kept_and_mended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,19 +147,3 @@ def test_no_more_than_the_parallel_limit_is_under_way(world: World) -> None:
     world.cloud.before, world.cloud.after = enter, leave
     world.run(lambda: [Vm(f"vm{index}") for index in range(9)], parallel=3)
     assert most == 3
-
-
-@pytest.mark.parametrize("kind", ["updating", "deleting"])
-def test_what_went_while_an_operation_was_in_flight_leaves_the_state_and_is_made_again(world: World, kind: str) -> None:
-    world.run(lambda: Vm("a"))
-    document = json.loads(world.files.checkpoint.read_bytes())
-    document["checkpoint"]["latest"]["pending_operations"] = [{"type": kind, "resource": world.state["a"]}]
-    world.files.checkpoint.write_text(json.dumps(document))
-    del world.cloud.things["vm/a"]
-    plan = world.run(world.program)
-    assert any(
-        "a (fake:" in said.message and said.message.endswith(": it does not exist any more")
-        for said in plan.diagnostics
-    )
-    assert ops(plan) == {"a": "create"}
-    assert set(world.cloud.things) == {"vm/a"}

@@ -33,21 +33,6 @@ def test_a_preview_changes_neither_cloud_nor_state(world: World) -> None:
     assert not list(world.root.iterdir())
 
 
-def test_outputs_of_what_is_not_made_are_unknown_in_a_preview(world: World) -> None:
-    world.program = fleet("a")
-    plan = world.preview()
-    assert (step(plan, "a").new_inputs or {})["net"] == "[unknown]"
-    assert plan.outputs == {"link": "[unknown]"}
-
-
-def test_a_changed_label_is_an_update_in_place_with_its_path(world: World) -> None:
-    world.run(fleet("a", labels={"owner": "x"}))
-    plan = world.run(fleet("a", labels={"owner": "y"}))
-    change = step(plan, "a").diff["labels"]
-    assert (step(plan, "a").op, change.before, change.after) == (Op.UPDATE, {"owner": "x"}, {"owner": "y"})
-    assert world.cloud.things["vm/a"]["labels"] == {"owner": "y"}
-
-
 def test_a_fixed_name_is_deleted_before_it_is_made_again(world: World) -> None:
     world.run(fleet("a", size="small"))
     world.cloud.requests.clear()
@@ -67,16 +52,6 @@ def test_a_generated_name_is_made_before_the_old_one_goes(world: World) -> None:
     assert verbs[1] == f"delete {old}"
     assert ops(plan) == {"net": "replace"}
     assert len(world.checkpoint["resources"]) == 3
-
-
-def test_delete_before_replace_overrules_the_provider_both_ways(world: World) -> None:
-    def program(size: str):
-        return lambda: Net("net", size=size, opts=ResourceOptions(delete_before_replace=True))
-
-    world.run(program("small"))
-    world.cloud.requests.clear()
-    world.run(program("big"))
-    assert [verb.split()[0] for verb in world.cloud.verbs("create", "delete")] == ["delete", "create"]
 
 
 def test_what_hangs_on_a_resource_deleted_first_goes_with_it(world: World) -> None:
@@ -159,13 +134,6 @@ def test_a_type_that_is_not_served_is_refused_by_name_with_the_place_of_its_row(
     assert not world.cloud.things
     monkeypatch.setattr(FakeProvider, "package", "gcp")
     assert "write its row in bench/providers/google/tables (docs/architecture.md), or use" in problems(world.up())[0]
-
-
-def test_inputs_that_a_provider_refuses_are_said_with_their_path_and_nothing_is_made(world: World) -> None:
-    world.program = lambda: (Vm("a", size="wrong"), Vm("b"))
-    plan = world.up()
-    assert "size: must not be 'wrong'" in problems(plan)[0]
-    assert not world.cloud.things
 
 
 class Theirs(pulumi.CustomResource):
@@ -282,22 +250,3 @@ def test_an_explicit_provider_is_used_with_its_own_settings(world: World, noted:
     world.files.checkpoint.write_text(json.dumps(document))
     assert not ops(world.run(program))
     assert world.state["mine"]["inputs"] == {"project": "other", **noted}
-
-
-def test_what_is_gone_is_made_again_only_after_a_refresh(world: World) -> None:
-    world.run(fleet("a"))
-    del world.cloud.things["vm/a"]
-    assert not ops(world.preview())
-    assert ops(world.preview(refresh=True)) == {"a": "create"}
-    assert ops(world.refresh()) == {"a": "delete"}
-    world.run(fleet("a"))
-    assert "vm/a" in world.cloud.things
-
-
-def test_a_refresh_takes_over_what_the_cloud_says(world: World) -> None:
-    world.run(fleet("a", labels={"x": "1"}))
-    world.cloud.things["vm/a"]["labels"] = {"x": "2"}
-    plan = world.refresh()
-    change = step(plan, "a").diff["labels"]
-    assert (change.before, change.after) == ({"x": "1"}, {"x": "2"})
-    assert ops(world.run(fleet("a", labels={"x": "1"}))) == {"a": "update"}

@@ -10,7 +10,7 @@ from pulumi import CustomTimeouts, Output, ResourceOptions
 
 from bench.engine.run import Options
 from bench.tests.engine.fake import FakeProvider, Net, Vm
-from bench.tests.engine.world import World, ops, problems, step, verify
+from bench.tests.engine.world import World, ops, step, verify
 from infra.model.errors import EngineError
 from infra.model.plan import Status
 
@@ -48,23 +48,6 @@ def test_unprotecting_and_replacing_may_come_in_one_run(world: World) -> None:
     assert ops(world.run(vm(size="big"))) == {"a": "replace"}
 
 
-def test_destroy_with_anything_protected_deletes_nothing(world: World) -> None:
-    def program() -> None:
-        Vm("a", opts=ResourceOptions(protect=True))
-        Vm("b")
-
-    world.run(program)
-    assert problems(world.destroy())[0].startswith("a (Vm) is protected, so nothing is deleted")
-    assert set(world.cloud.things) == {"vm/a", "vm/b"}
-
-
-def test_retain_on_delete_leaves_it_in_the_cloud_and_forgets_it(world: World) -> None:
-    world.run(vm(opts=ResourceOptions(retain_on_delete=True)))
-    assert ops(world.run(lambda: None))["a"] == "retain"
-    assert set(world.cloud.things) == {"vm/a"}
-    assert "a" not in world.state
-
-
 def test_ignored_changes_are_no_changes(world: World) -> None:
     options = ResourceOptions(ignore_changes=["labels.owner", "size"])
     world.run(vm(size="small", labels={"owner": "x", "team": "t"}, opts=options))
@@ -91,18 +74,6 @@ def test_replace_on_changes_makes_an_update_a_replacement(world: World, pattern:
     world.run(vm(labels={"owner": "x"}, opts=options))
     plan = world.run(vm(labels={"owner": "y"}, opts=options))
     assert (ops(plan), step(plan, "a").replace_reasons) == ({"a": "replace"}, ("labels",))
-
-
-def test_a_resource_is_replaced_with_another(world: World) -> None:
-    def program(size: str) -> Callable[[], None]:
-        def declare() -> None:
-            first = Vm("first", size=size)
-            Vm("second", opts=ResourceOptions(replace_with=[first]))
-
-        return declare
-
-    world.run(program("small"))
-    assert ops(world.run(program("big"))) == {"first": "replace", "second": "replace"}
 
 
 def test_a_secret_input_is_ciphertext_in_the_state_and_masked_everywhere_else(world: World) -> None:
@@ -163,30 +134,6 @@ def test_custom_timeouts_reach_the_provider_in_seconds(world: World, monkeypatch
     assert world.state["a"]["customTimeouts"] == {"create": 5400}
 
 
-def test_a_changed_provider_replaces(world: World) -> None:
-    class Fake(pulumi.ProviderResource):
-        def __init__(self, name: str) -> None:
-            super().__init__("fake", name, {})
-
-    def program(name: str) -> Callable[[], object]:
-        return lambda: Vm("a", opts=ResourceOptions(provider=Fake(name)))
-
-    world.run(program("one"))
-    plan = world.run(program("two"))
-    assert step(plan, "a").replace_reasons == ("provider",)
-    verify(world.checkpoint)
-
-
-def test_targets_alone_change(world: World) -> None:
-    world.run(lambda: (Vm("a", size="s"), Vm("b", size="s"), Vm("c")))
-    world.program = lambda: (Vm("a", size="t"), Vm("b", size="t"), Vm("d"))
-    plan = world.up(targets=("**::a",))
-    assert not plan.failed, problems(plan)
-    assert ops(plan) == {"a": "replace"}
-    assert set(world.cloud.things) == {"vm/a", "vm/b", "vm/c"}
-    assert world.cloud.things["vm/b"]["size"] == "s"
-
-
 def test_what_is_excluded_stays_as_it_is_with_all_that_it_needs(world: World) -> None:
     def program() -> None:
         net = Net("net", fixed="n")
@@ -205,28 +152,6 @@ def test_what_is_excluded_stays_as_it_is_with_all_that_it_needs(world: World) ->
     assert ops(world.up()) == {"kept": "replace", "old": "delete", "net": "delete"}
 
 
-def test_a_target_that_others_depend_on_is_not_deleted_alone(world: World) -> None:
-    def program() -> None:
-        net = Net("net", fixed="n")
-        Vm("a", net=net.link)
-
-    world.run(program)
-    with pytest.raises(EngineError, match="depends on it"):
-        world.destroy(targets=("**::net",))
-    assert len(world.cloud.things) == 2
-
-
-def test_a_target_that_needs_what_does_not_exist_names_it(world: World) -> None:
-    def program() -> None:
-        net = Net("net", fixed="n")
-        Vm("a", opts=ResourceOptions(depends_on=[net]))
-
-    world.program = program
-    said = problems(world.up(targets=("**::a",)))
-    assert "::net, which does not exist and is no target" in said[0]
-    assert not world.cloud.things
-
-
 class Record(pulumi.ComponentResource):
     def __init__(self, name: str, value: str, opts: ResourceOptions | None = None) -> None:
         super().__init__("tidepool:test:Record", name, {"value": value}, opts)
@@ -240,18 +165,6 @@ def records(value: str) -> Callable[[], None]:
         pulumi.export("value", value)
 
     return declare
-
-
-def test_a_component_that_is_no_target_keeps_its_inputs(world: World) -> None:
-    world.run(records("1"))
-    world.program = records("2")
-    before = ops(world.preview())
-    assert ops(world.up(targets=("**::a",))) == {"a": "update"}
-    assert world.state["record"]["inputs"] == {"value": "1"}
-    assert world.state["record"]["outputs"] == {"told": "2"}
-    assert world.engine().outputs() == {"value": "2"}
-    assert before == {"record": "update", "a": "update"}
-    assert ops(world.preview()) == {"record": "update"}
 
 
 def test_adoption_keeps_components_and_outputs_as_they_were(world: World) -> None:

@@ -41,14 +41,6 @@ def test_a_large_program_has_one_portion_of_registrations_under_way_at_first() -
     assert begun_after(TURNS // 2, 5 * PORTION) == PORTION
 
 
-def test_the_next_portion_begins_though_the_first_has_not_ended() -> None:
-    assert begun_after(TURNS + TURNS // 2, 5 * PORTION) == 2 * PORTION
-
-
-def test_other_calls_than_registrations_wait_for_no_turn() -> None:
-    assert begun_after(TURNS // 2, 5 * PORTION, "invoke") == 5 * PORTION
-
-
 def test_resources_that_wait_for_later_ones_all_come_to_be(world: World) -> None:
     def program() -> None:
         first = Vm("first")
