@@ -46,7 +46,7 @@ def test_defaults_are_filled_in_and_marked_and_unknown_values_pass() -> None:
         "labels": {"a": UNKNOWN, "b": None},
         "dataDisks": disks,
     }
-    checked = PROVIDER.check(VM, given)
+    checked = PROVIDER.check(VM, {**given, "description": None, "__defaults": ["description"]})
     assert checked.failures == ()
     assert checked.inputs == {
         **given,
@@ -82,6 +82,8 @@ def test_a_preview_knows_of_an_account_its_email_and_member_alone() -> None:
     assert not {"name", "uniqueId"} & foreseen.keys()
     assert "email" not in PROVIDER.preview_outputs(ACCOUNT, {"accountId": UNKNOWN}, None)
     assert PROVIDER.locate(ACCOUNT, {"accountId": UNKNOWN}) is None
+    trigger = PROVIDER.locate("gcp:cloudbuild/trigger:Trigger", {"name": "t"})
+    assert trigger == "projects/hai-gcp-models/triggers/t", "of what is in no region ids do not say so"
     bucket = PROVIDER.preview_outputs("gcp:storage/bucket:Bucket", {"name": "b-1", "location": "us"}, None)
     assert bucket["location"] == "US"
     assert not {"url", "selfLink"} & bucket.keys()
@@ -96,8 +98,11 @@ def test_an_update_keeps_the_outputs_that_it_does_not_touch() -> None:
         "effectiveLabels": {"a": "1", "theirs": "x"},
         "networkConfig": {"network": "n", "subnetwork": "s"},
         "description": "old",
+        "dataDisks": [{"sourceDisk": "a", "mode": "READ_ONLY"}],
     }
-    new = PROVIDER.preview_outputs(VM, {"name": "a", "labels": {"b": "2"}, "networkConfig": {"network": "n"}}, old)
+    given = {"name": "a", "labels": {"b": "2"}, "networkConfig": {"network": "n"}}
+    new = PROVIDER.preview_outputs(VM, {**given, "dataDisks": [{"sourceDisk": "b"}, {"sourceDisk": UNKNOWN}]}, old)
+    assert new["dataDisks"] == [{"sourceDisk": "b", "mode": ""}, {"sourceDisk": UNKNOWN}]
     assert new["state"] == "READY"
     assert new["networkConfig"] == {"network": "n", "subnetwork": "s"}
     assert new["effectiveLabels"] == {"theirs": "x", "b": "2"}
