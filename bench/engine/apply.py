@@ -94,7 +94,7 @@ class Apply:
         except ProviderError:
             run.end(number)
             raise
-        state = new.showing(made.outputs, provider, id=made.id, created=now(), modified=now())
+        state = new.showing(made.outputs, provider, id=made.id)
         self._created(number, decision, state)
         return state
 

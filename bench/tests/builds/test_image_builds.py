@@ -50,16 +50,6 @@ def test_children_of_a_failed_parent_are_skipped(images: World) -> None:
     }
 
 
-def test_other_sources_make_another_digest_and_equal_sources_the_same(images: World) -> None:
-    run_build(images.config("tpu-ci"), images.machine)
-    first = images.record.images["tpu-ci"].current.digest
-    run_build(images.config("tpu-ci"), images.machine)
-    assert images.record.images["tpu-ci"].current.digest == first
-    images.push(2, {"uv.lock": "version = 2\n"})
-    run_build(images.config("tpu-ci"), images.machine)
-    assert images.record.images["tpu-ci"].current.digest != first
-
-
 def test_the_build_of_the_older_commit_that_ends_last_changes_neither_record_nor_tags(images: World) -> None:
     older, newer = images.push(2, {"uv.lock": "version = 2\n"}), images.push(3)
     images.monorepo.joinpath("uv.lock").write_text("version = 3\n")
@@ -81,15 +71,6 @@ def test_a_copy_that_fails_once_is_tried_again(images: World) -> None:
     assert images.lacking() == []
 
 
-def test_the_first_push_is_by_digest_and_tags_come_after_the_record(images: World) -> None:
-    run_build(images.config("tpu-ci"), images.machine)
-    calls = [arguments for _, tool, arguments in images.calls() if tool in ("crane", "tidepool")]
-    (push,) = [each for each in calls if each.startswith("push ")]
-    assert "@sha256:" in push
-    recorded = next(number for number, each in enumerate(calls) if each.startswith("images record"))
-    assert all(number > recorded for number, each in enumerate(calls) if each.startswith("tag "))
-
-
 def test_no_token_is_on_a_command_line_or_in_what_is_kept(images: World) -> None:
     run_build(images.config("tpu-ci"), images.machine)
     dict(run_jobs(images.jobs(), images.machine, wanted=("levanter-base",), run="1"))
@@ -98,14 +79,6 @@ def test_no_token_is_on_a_command_line_or_in_what_is_kept(images: World) -> None
     logs = [path.read_text() for path in images.machine.folder.rglob("*.log")]
     for text in (*kept, *logs, images.machine.calls_file.read_text()):
         assert not any(token in text for token in tokens)
-
-
-def test_the_smoke_test_runs_in_the_built_image_without_network(images: World) -> None:
-    run_build(images.config("tpu-ci"), images.machine)
-    (run,) = [arguments for _, tool, arguments in images.calls() if (tool, arguments[:4]) == ("docker", "run ")]
-    assert "--network none" in run
-    assert "tidepool/tpu-ci:built" in run
-    assert "--env" not in run
 
 
 def test_provenance_says_commits_bases_downloads_and_parameters(images: World) -> None:

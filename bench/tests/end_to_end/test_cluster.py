@@ -114,14 +114,6 @@ def test_slices_that_found_no_room_are_asked_for_again_once_the_engine_has_looke
     assert stack.nodes(more, small).troubles == ()
 
 
-def test_engine_refuses_to_replace_a_cluster_before_any_of_its_pools_is_gone(tmp_path: Path, cloud: TestCloud) -> None:
-    Stack(tmp_path, cloud, V4).changes(*V4_SLICES)
-    moved = Stack(tmp_path, cloud, V4.replace("name: train", "name: another"))
-    plan = moved.engine(*V4_SLICES).up()
-    assert "protected" in "\n".join(complaints(plan))
-    assert Stack(tmp_path, cloud, V4).changes(*V4_SLICES) == []
-
-
 def test_how_nodes_stand_is_asked_of_gke_and_of_the_cluster(tmp_path: Path, cloud: TestCloud) -> None:
     stack = Stack(tmp_path, cloud, V4)
     large, small = V4_SLICES
@@ -136,16 +128,3 @@ def test_how_nodes_stand_is_asked_of_gke_and_of_the_cluster(tmp_path: Path, clou
     assert stack.nodes(fewer, small).troubles == (
         "node pool ct4p-hightpu-4t-2x2x4-b-spot-1 has a label of Tidepool's and is not declared",
     ), "as long as the edit is not applied"
-
-
-def test_slices_of_another_region_are_a_further_stack(tmp_path: Path, cloud: TestCloud) -> None:
-    """A cluster's node pools are in its region, so v4 and the generations of other regions are never in one."""
-    first = Stack(tmp_path, cloud, V4)
-    second = Stack(tmp_path, cloud, CENTRAL, name="training-central1")
-    first.changes(*V4_SLICES)
-    assert ("create", "train") in second.changes(*CENTRAL_SLICES), "under the same name, in its own region"
-    assert (first.changes(*V4_SLICES), second.changes(*CENTRAL_SLICES)) == ([], [])
-    assert [stack.nodes(*of).region for stack, of in ((first, V4_SLICES), (second, CENTRAL_SLICES))] == [
-        "us-central2",
-        "us-central1",
-    ]

@@ -94,13 +94,6 @@ def test_a_vm_that_was_preempted_shows_no_plan_and_one_that_is_gone_is_made_agai
     assert_as_declared(world, cloud, vms(2))
 
 
-def test_a_service_that_fails_every_tenth_call_is_got_through(world: World, cloud: TestCloud) -> None:
-    cloud.control.fail("error", code=503, probability=0.1, seed=3)
-    assert complaints(world.up(vms(20))) == []
-    cloud.control.mend()
-    assert_as_declared(world, cloud, vms(20))
-
-
 def test_labels_are_never_in_the_state_in_clear_where_they_are_secret(world: World) -> None:
     world.up(vms(1, labels={"owner": "somebody-in-particular"}))
     outputs = world.recorded()[FIRST]["outputs"]

@@ -104,6 +104,7 @@ class FakeProvider:
         return Created(id_, self._outputs(id_, inputs))
 
     def read(self, token: str, id_: str, inputs: dict[str, Any], /) -> ReadResult | None:
+        assert inputs["name"], "a read knows what was declared"
         self.cloud.requests.append(("read", id_))
         thing = self.cloud.things.get(id_)
         return None if thing is None else ReadResult(id_, dict(thing), self._outputs(id_, thing))
@@ -117,6 +118,7 @@ class FakeProvider:
         cancel: Cancel,
         /,
     ) -> dict[str, Any]:
+        assert old_outputs["link"] == f"https://fake/{id_}"
         self.cloud.request("update", id_, lambda: self.cloud.things.__setitem__(id_, dict(new_inputs)))
         return self._outputs(id_, new_inputs)
 

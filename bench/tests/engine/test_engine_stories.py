@@ -18,7 +18,7 @@ from bench.tests.engine.fake import Group, Net, Vm
 from bench.tests.engine.world import World
 from infra.model.errors import EngineError
 from infra.model.facts import read_yaml
-from infra.model.plan import Plan
+from infra.model.plan import Diagnostic, Plan
 
 STORIES = read_yaml(Path(__file__).with_name("stories.yaml").read_text(encoding="utf-8"))
 TOLD = Path(__file__).parent / "stories"
@@ -76,7 +76,9 @@ def told(plan: Plan, world: World) -> dict[str, Any]:
     steps = [
         {key: each for key, each in asdict(step).items() if each or isinstance(each, float)} for step in plan.steps
     ]
-    events = [f"{type(event).__name__} {event.step.name}" for event in world.events if hasattr(event, "step")]
+    events = [
+        f"{type(event).__name__} {event.step.name}" for event in world.events if not isinstance(event, Diagnostic)
+    ]
     said = [f"{each.severity}: {each.message} ({each.urn})" for each in plan.diagnostics]
     return {"steps": sorted(steps, key=str), "events": sorted(events), "said": sorted(said), "outputs": plan.outputs}
 
@@ -102,7 +104,9 @@ def act(world: World, step: dict[str, Any]) -> dict[str, Any]:
         world.program = lambda: declare(step["program"])
     if "flying" in step:
         _leave_in_flight(world, step["flying"])
-    options = {key: frozenset(each) if key == "standing" else each for key, each in step.get("options", {}).items()}
+    options: dict[str, Any] = {
+        key: frozenset(each) if key == "standing" else each for key, each in step.get("options", {}).items()
+    }
     if "importable" in options:
         names = options.pop("importable")
         options |= {"importable": lambda _, inputs: inputs["name"] in names, "is_anothers": _is_anothers}

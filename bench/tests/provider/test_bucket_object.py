@@ -36,25 +36,6 @@ def stored(cloud: TestCloud, name: str = NAME) -> bytes:
 
 
 @pytest.mark.usefixtures("bucket")
-def test_an_edit_of_the_content_uploads_the_object_again_under_its_name(
-    cloud: TestCloud, provider: GoogleProvider, virtual: Any
-) -> None:
-    inputs, edited = checked(provider), checked(provider, content="two größer\n")
-    made = provider.create(TOKEN, inputs, None, virtual)
-    assert stored(cloud) == b"one\n"
-
-    found = provider.diff(TOKEN, made.id, inputs, made.outputs, edited)
-    assert {path: each.replaces for path, each in found.detailed.items()} == dict.fromkeys(
-        ("content", "detectMd5hash", "md5hash", "crc32c", "generation"), False
-    )
-    outputs = provider.update(TOKEN, made.id, made.outputs, edited, virtual)
-    assert stored(cloud).decode() == "two größer\n"
-    assert outputs["generation"] > made.outputs["generation"]
-    assert outputs["md5hash"] != made.outputs["md5hash"]
-    assert provider.diff(TOKEN, made.id, edited, outputs, edited).detailed == {}
-
-
-@pytest.mark.usefixtures("bucket")
 def test_content_that_somebody_else_wrote_is_written_over(
     cloud: TestCloud, provider: GoogleProvider, virtual: Any
 ) -> None:

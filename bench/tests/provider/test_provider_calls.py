@@ -42,24 +42,6 @@ def vm(provider: GoogleProvider, virtual: VirtualTime, cloud: TestCloud) -> tupl
     return inputs, provider.create(VM, inputs, None, virtual).outputs
 
 
-def test_labels_and_metadata_change_in_place(vm: Any, provider: Any, virtual: Any, cloud: TestCloud) -> None:
-    inputs, outputs = vm
-    born = cloud.control.nodes()[0]
-    cloud.control.edit_node(NODE, {"labels": {**born["labels"], "theirs": "stays"}})
-    read = provider.read(VM, NODE, inputs)
-    wanted = checked(provider, labels={"pool": "b"}, metadata={"startup-script": "false", "k": "v"})
-    after = int(cloud.control.log(limit=1)[-1]["number"])
-    outputs = provider.update(VM, NODE, read.outputs, wanted, virtual)
-    verbs = [entry["verb"] for entry in cloud.control.log(after=after)]
-    assert verbs[0] == "PATCH"
-    assert set(verbs[1:]) == {"GET"}
-    node = cloud.control.nodes()[0]
-    assert node["createTime"] == born["createTime"]
-    assert node["labels"] == {"pool": "b", "goog-pulumi-provisioned": "true", "theirs": "stays"}
-    assert node["metadata"] == {"startup-script": "false", "k": "v"}
-    assert outputs["labels"] == {"pool": "b"}
-
-
 def test_a_protected_secret_is_not_deleted(provider: Any, virtual: Any) -> None:
     secret = "gcp:secretmanager/secret:Secret"
     inputs = {"secretId": "token", "replication": {"auto": {}}, "deletionProtection": True}
@@ -67,16 +49,6 @@ def test_a_protected_secret_is_not_deleted(provider: Any, virtual: Any) -> None:
     with pytest.raises(ProviderError, match="without setting deletionProtection=false"):
         provider.delete(secret, made.id, made.outputs, virtual)
     assert provider.read(secret, made.id, inputs) is not None
-
-
-def test_a_stockout_in_the_operation_is_told_in_googles_words(provider: Any, virtual: Any, cloud: Any) -> None:
-    cloud.control.fail("stockout", zone=ZONE)
-    with pytest.raises(ProviderError) as raised:
-        provider.create(VM, checked(provider), None, virtual)
-    assert str(raised.value).startswith(
-        "Error waiting to create Vm: Error waiting for Creating Vm: Error code 8, message: There is no more capacity in"
-    )
-    assert provider.read(VM, NODE, checked(provider)) is None
 
 
 @pytest.mark.parametrize("code", [429, 500, 502, 503])
@@ -107,14 +79,6 @@ def test_a_vm_that_is_gone_is_deleted_already(vm: Any, provider: Any, virtual: A
     with pytest.raises(ProviderError) as raised:
         provider.update(VM, NODE, vm[1], wanted, virtual)
     assert raised.value.gone
-
-
-def test_a_preempted_vm_shows_only_in_its_state(vm: Any, provider: Any, cloud: Any) -> None:
-    cloud.control.preempt("tpu-ci-0")
-    read = provider.read(VM, NODE, vm[0])
-    assert read.outputs["state"] == "PREEMPTED"
-    assert read.inputs == vm[0]
-    assert provider.diff(VM, NODE, read.inputs, read.outputs, vm[0]).detailed == {}
 
 
 def test_a_refresh_shows_drift_of_what_was_declared(vm: Any, provider: Any, cloud: Any) -> None:
