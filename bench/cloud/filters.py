@@ -1,6 +1,7 @@
-"""The language in which lists are filtered, as clients of the fleet write it: comparisons that are joined by AND.
+"""The language in which lists are filtered, as clients write it: comparisons that are joined by AND and by OR.
 
-It is a part of Google's AIP-160, whose OR, NOT and parentheses are refused. Source: google.aip.dev/160, read 2026-11.
+It is a part of Google's AIP-160, whose NOT and parentheses are refused; OR binds closer than AND.
+Source: google.aip.dev/160, read 2026-11.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from bench.cloud.differences import camel
 from bench.cloud.errors import JsonObject, invalid
 
 _COMPARISON = re.compile(r"""([\w.-]+)\s*(<=|>=|!=|[=<>:])\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s()"'=<>:!]+)""")
-_JOINT = re.compile(r"\s+(?:AND\s+)?")
+_JOINT = re.compile(r"\s+(?:(AND|OR)\s+)?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$")
 
 
@@ -23,7 +24,8 @@ def wanted(text: str | None, others: Mapping[str, str]) -> Callable[[JsonObject]
 
     others: further names of fields, which they have in filters alone.
     """
-    text, tests, at = (text or "").strip(), [], 0
+    text, at, word = (text or "").strip(), 0, None
+    terms: list[list[tuple[list[str], str, str]]] = []
     while at < len(text):
         hit = _COMPARISON.match(text, at)
         joint = _JOINT.match(text, hit.end()) if hit else None
@@ -31,9 +33,13 @@ def wanted(text: str | None, others: Mapping[str, str]) -> Callable[[JsonObject]
             raise invalid(f"Invalid filter '{text}'.", field="filter")
         name, sign, value = hit.groups()
         plain = re.sub(r"\\(.)", r"\1", value[1:-1]) if value[0] in "\"'" else value
-        tests.append((others.get(camel(name), name).split("."), sign, plain))
-        at = joint.end() if joint else len(text)
-    return lambda item: all(_holds(_values(item, path), sign, value) for path, sign, value in tests)
+        if word != "OR":
+            terms.append([])
+        terms[-1].append((others.get(camel(name), name).split("."), sign, plain))
+        at, word = (joint.end(), joint[1]) if joint else (len(text), None)
+    return lambda item: all(
+        any(_holds(_values(item, path), sign, value) for path, sign, value in term) for term in terms
+    )
 
 
 def _values(item: Any, path: list[str]) -> list[Any]:

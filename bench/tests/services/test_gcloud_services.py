@@ -140,7 +140,7 @@ HEAVY = {
         (("scheduler jobs create pubsub daily '--schedule=0 3 * * *' --topic=weekly --message-body=hello "
          "--location=us-central1"), ""),
         *((f"scheduler jobs {verb} daily --location=us-central1", "") for verb in ("run", "pause")),
-        ("scheduler jobs describe daily --location=us-central1 --format=value(state,status)", "^PAUSED$"),
+        ("scheduler jobs describe daily --location=us-central1 --format=value(state,status)", "^PAUSED\\t$"),
     ],
     "a network with NAT": [
         ("compute networks create net --subnet-mode=custom", ""),

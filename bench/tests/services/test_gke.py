@@ -114,7 +114,8 @@ CALLS: dict[str, list[Row]] = {
         ("POST", f"{BATCH}:setManagement", {}, 200),
         *(("POST", f"{TRAIN}:setMaintenancePolicy", {"maintenancePolicy": {
             "window": {"dailyMaintenanceWindow": {"startTime": hour}}, **more}}, code) for hour, more, code in (
-                ("03:00", {}, 200), ("04:00", {}, 200), ("05:00", {"resourceVersion": "another"}, 400))),
+                ("03:00", {}, 200), ("04:00", {}, 200), ("05:00", {"resourceVersion": "another"}, 400),
+                ("06:00", {"resourceVersion": "a6238645"}, 200))),
         ("GET", TRAIN, None, 200),
         update(desiredMasterVersion="1.36"), update(desiredCostManagementConfig={"enabled": True}),
         update(desiredClusterAutoscaling={"enableNodeAutoprovisioning": True}),
