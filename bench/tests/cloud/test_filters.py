@@ -19,7 +19,6 @@ MEANT = {
     "labels:*": "ab", "state!=READY": "bc", "state=READY AND labels.env=dev": "", "state=STOPPED labels.env=dev": "b",
     "disabled=true": "a", "disabled=false": "bc", "state=''": "c", "tags:y": "b", "tags=x": "b", "steps.id=two": "c",
     'createTime>"2026-11-21T08:00:00Z"': "c", 'create_time<"2026-11-21T09:00:00+00:00"': "c", 'create_time>"2026"': "c",
-
     "state=READY OR state=STOPPED": "ab", "labels.env=prod AND state=READY OR state=STOPPED": "a",
     "name<=p/b": "ab", "name>=p/b": "bc", r'name="p/\"a\""': "", "other_name=p/a": "a", "colour=red": "",
 }  # fmt: skip
