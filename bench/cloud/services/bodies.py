@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 import google_crc32c
 
@@ -111,7 +112,7 @@ def _take(target: JsonObject, source: JsonObject, path: list[str]) -> None:
         target[head] = source[head]
 
 
-def merged(current: JsonObject, patch: JsonObject) -> JsonObject:
+def merged(current: Mapping[str, Any], patch: JsonObject) -> JsonObject:
     """A JSON merge patch (RFC 7396): null removes, objects merge, all else replaces."""
     result = dict(current)
     for key, value in patch.items():

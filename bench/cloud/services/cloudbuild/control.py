@@ -11,7 +11,7 @@ import re
 from bench.cloud.clock import seconds_of, timestamp
 from bench.cloud.cloud import Cloud, Order, obeys
 from bench.cloud.errors import ApiError, JsonObject, failed_precondition, invalid
-from bench.cloud.services.cloudbuild import builds, firing, triggers
+from bench.cloud.services.cloudbuild import builds, firing
 from bench.cloud.store import Resource
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
@@ -111,10 +111,9 @@ def _named(cloud: Cloud, name: str) -> Resource:
 
 
 def _told(outcome: firing.TriggerOutcome) -> JsonObject:
-    shown = triggers.shown(outcome.trigger)
     return {
-        "name": shown["name"],
-        "resourceName": shown["resourceName"],
+        "name": outcome.trigger.body["name"],
+        "resourceName": outcome.trigger.name,
         "build": outcome.build.body["id"] if outcome.build else None,
         "reason": outcome.reason,
     }

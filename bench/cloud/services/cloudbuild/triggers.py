@@ -51,25 +51,21 @@ class _Triggers(ByAge):
         return body
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        return shown(held)
+        body = {key: value for key, value in held.body.items() if key != "number"}
+        identity = held.name.rpartition("/")[2]
+        if "pubsubConfig" in body:
+            project = held.name.split("/")[1]
+            subscription = f"projects/{project}/subscriptions/gcb-{body['name']}"
+            body["pubsubConfig"] = {**body["pubsubConfig"], "subscription": subscription, "state": "OK"}
+        if "repositoryEventConfig" in body:
+            body["repositoryEventConfig"] = {**body["repositoryEventConfig"], "repositoryType": "GITHUB"}
+        return {"resourceName": held.name, "id": identity, "createTime": timestamp(held.created), **body}
 
     def _called(self, cloud: Cloud, prefix: str, name: str) -> Resource | None:
         return next((held for held in cloud.store.each(self.kind, prefix) if held.body["name"] == name), None)
 
 
 TRIGGERS = _Triggers()
-
-
-def shown(held: Resource) -> JsonObject:
-    body = {key: value for key, value in held.body.items() if key != "number"}
-    identity = held.name.rpartition("/")[2]
-    if "pubsubConfig" in body:
-        project = held.name.split("/")[1]
-        subscription = f"projects/{project}/subscriptions/gcb-{body['name']}"
-        body["pubsubConfig"] = {**body["pubsubConfig"], "subscription": subscription, "state": "OK"}
-    if "repositoryEventConfig" in body:
-        body["repositoryEventConfig"] = {**body["repositoryEventConfig"], "repositoryType": "GITHUB"}
-    return {"resourceName": held.name, "id": identity, "createTime": timestamp(held.created), **body}
 
 
 def _check(cloud: Cloud, parent: str, body: JsonObject) -> None:

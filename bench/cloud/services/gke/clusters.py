@@ -157,7 +157,7 @@ def _completed(cloud: Cloud, name: str, sent: JsonObject) -> JsonObject:
     allocation = _allocated(cloud, name, subnetwork, sent.get("ipAllocationPolicy", {}))
     private = sent.get("privateClusterConfig", {})
     return {
-        **_merged(_DEFAULTS, sent),
+        **bodies.merged(_DEFAULTS, sent),
         "name": identity,
         "location": location,
         "zone": location,
@@ -188,15 +188,6 @@ def _usual_zones(location: str) -> list[str]:
     """Three of a region's zones, none of them one for AI alone, whose suffix is longer (`us-central1-ai1a`)."""
     zones = places.REGIONS.get(location, (location,))
     return [zone for zone in zones if len(zone.rpartition("-")[2]) == 1][:_ZONES_OF_A_REGION]
-
-
-def _merged(defaults: Mapping[str, Any], sent: JsonObject) -> JsonObject:
-    """What was sent over the defaults, block by block; a list takes the place of a list."""
-    merged = dict(defaults)
-    for key, value in sent.items():
-        inner = merged.get(key)
-        merged[key] = _merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
-    return merged
 
 
 def _places_of(cloud: Cloud, name: str, region: str, sent: JsonObject) -> tuple[str, Resource]:
