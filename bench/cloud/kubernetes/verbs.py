@@ -135,7 +135,7 @@ def _requirements(selector: str) -> list[tuple[str, bool, str]]:
     for part in filter(None, selector.split(",")):
         match = _EQUAL.fullmatch(part)
         if match is None:
-            raise bad_request(f"invalid selector: {part!r}; KEY=VALUE and KEY!=VALUE are served here")
+            raise bad_request(f"invalid selector: {part!r}. KEY=VALUE and KEY!=VALUE are served here")
         found.append((match[1], match[2] != "!=", match[3]))
     return found
 
