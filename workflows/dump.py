@@ -140,11 +140,10 @@ def _float(value: float) -> str:
     if not math.isfinite(value):
         raise ValueError(f"{value} is not a number of JSON, and GitHub reads no other")
     text = repr(value)
-    # YAML 1.1 wants a point and a sign in what has an exponent; without them it is text to some.
+    # YAML 1.1 wants a point in what has an exponent too; without it the number is text to some.
     mantissa, exponent, power = text.partition("e")
     if exponent:
         mantissa += "" if "." in mantissa else ".0"
-        power = power if power[0] in "+-" else f"+{power}"
     return mantissa + exponent + power
 
 

@@ -12,10 +12,10 @@ import yaml
 from infra.model.bounds import Fleet, fleet, limits
 from infra.model.manifest import manifest
 from infra.model.phases import Phases, phases
-from infra.model.schema import StackConfig
+from infra.model.schema import RuleException, StackConfig
 from infra.rules.book import EDIT_RULES, RESOURCE_RULES, judge
-from infra.rules.exceptions import WORDS
-from infra.rules.finding import Finding
+from infra.rules.exceptions import WORDS, covers
+from infra.rules.finding import Finding, Level
 from infra.rules.rule import Edit
 from infra.rules.standing import standing
 from tests.model.clustered import text
@@ -127,3 +127,22 @@ def _known(document: dict[str, Any], after: StackConfig) -> Fleet:
     known = standing(document, after)
     assert known is not None
     return known
+
+
+@pytest.mark.parametrize(
+    ("excepted", "subject", "covered"),
+    [
+        ("fleet", "fleet (storage.Bucket)", True),
+        ("fleet (storage.Bucket)", "fleet (storage.Bucket)", True),
+        ("flee*", "fleet (storage.Bucket)", True),
+        ("other", "fleet (storage.Bucket)", False),
+        ("fleet", "fleet (storage", False),
+        ("fleet)", "fleet)", True),
+    ],
+)
+def test_an_exception_without_a_type_covers_all_of_that_name_and_no_other(
+    excepted: str, subject: str, covered: bool
+) -> None:
+    accepted = RuleException(rule="protected", subject=excepted, reason="why", expires="2026-12-31")
+    assert covers(accepted, Finding("protected", Level.STOP, subject, "reason", "fix")) is covered
+    assert not covers(accepted, Finding("freeze", Level.STOP, subject, "reason", "fix"))

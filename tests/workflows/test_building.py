@@ -132,6 +132,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "a computed matrix and axes": {
         "matrix": Matrix(axes={"n": [1]}, computed=call("fromJSON", context("needs.a.outputs.x")))
     },
+    "an axis that has a value twice": {"matrix": Matrix(axes={"jax": ["1", "1"]})},
     "no leg at a time": {"matrix": Matrix(axes={"n": [1]}, max_parallel=0)},
     "a right to write without a reason": {"permissions": Permissions.of(Grant(Scope.ISSUES, Access.WRITE))},
     "a scope twice": {"permissions": Permissions.of(*[Grant(Scope.CONTENTS, Access.READ)] * 2)},

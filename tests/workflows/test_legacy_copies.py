@@ -153,4 +153,4 @@ def test_after_the_last_day_every_file_that_is_left_is_named_with_what_deletes_i
     assert overdue(there, legacy(), UNTIL) == overdue(generated(), legacy(), UNTIL + timedelta(days=99)) == ()
     found = overdue(there, legacy(), UNTIL + timedelta(days=1))
     assert {each.subject for each in found} == {path(suffixed_file(file)) for file in REPLACED} | {path(COMPARISON)}
-    assert all(each.fix.startswith(f"git rm {each.subject}") for each in found)
+    assert all(each.fix.startswith(f"git rm {each.subject}") and each.value == "" for each in found)

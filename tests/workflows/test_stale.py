@@ -12,7 +12,7 @@ from infra.model.stack import parse_stack
 from tests.synthetic_lab import steady, the_lab
 from tests.workflows.specs import world
 from workflows.outputs import Outputs, outputs
-from workflows.standing import Stale, differences, stale
+from workflows.standing import Stale, stale
 
 TESTS = "workflows/generated/marin/.github/workflows/levanter-tests.yaml"
 CI = steady("ci")
@@ -37,33 +37,6 @@ def left_behind(old: str, new: str) -> dict[str, Stale]:
 
 MATRIX = "matrix: >-\n  ${{ fromJSON(github.event_name == 'push' && '%s' || '%s') }}\n"
 STEPS = "steps:\n- {name: Check out, uses: x}\n- {name: Test, run: pytest}\n"
-
-
-@pytest.mark.parametrize(
-    ("was", "becomes", "said"),
-    [
-        (
-            MATRIX % ('{"jax": ["0.8.0"]}', '{"jax": ["0.8.0"], "pool": ["a", "b"]}'),
-            MATRIX % ('{"jax": ["0.9.0"]}', '{"jax": ["0.9.0"], "pool": ["a"]}'),
-            ["matrix.jax without 0.8.0 and with 0.9.0", "matrix.pool without b"],
-        ),
-        (MATRIX % ('{"jax": "0.8.0"}', "[]"), MATRIX % ('{"jax": "0.9.0"}', "[]"), ["matrix.jax 0.8.0 -> 0.9.0"]),
-        ("on: [a, a]\n", "on: [a]\n", ["on [a, a] -> [a]"]),
-        (STEPS, STEPS + "- {name: Tell, run: tell}\n", ["steps with Tell"]),
-        (
-            STEPS,
-            STEPS.replace("pytest", "make") + "- {run: tell}\n",
-            ["steps with tell", "steps[1].run pytest -> make"],
-        ),
-        (
-            "include:\n- {jax: 0.8.0, pool: a}\n",
-            "include:\n- {jax: 0.8.0, pool: a}\n- {jax: 0.9.0, pool: a}\n",
-            ["include with {jax: 0.9.0, pool: a}"],
-        ),
-    ],
-)
-def test_what_differs_is_told_by_its_leaf(was: str, becomes: str, said: list[str]) -> None:
-    assert list(differences(was, becomes)) == said
 
 
 def test_a_count_that_decides_a_share_is_told_with_the_share() -> None:
