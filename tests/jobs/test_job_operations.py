@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,13 +124,6 @@ def test_a_followed_job_goes_on_to_more_slices_twelve_hours_after_its_start(
 
 def climbed(folder: Path, client: Client, order: SmokeOrder = ORDER) -> list[SmokeStep]:
     return list(smoke(order, folder, lambda: JobBackend(client)))
-
-
-def test_the_ladder_climbs_in_the_namespace_that_it_is_given(cluster: Cluster, tmp_path: Path) -> None:
-    backend = JobBackend(GkeClient(Kube(replace(cluster.place, namespace="team-a"))))
-    cluster.refused[f"{JOBSETS}/namespaces/team-a/jobsets/"] = 403
-    (_, step) = smoke(ORDER, tmp_path, lambda: backend)
-    assert "/namespaces/team-a/jobsets/smoke-cluster" in step.said
 
 
 def test_the_ladder_proves_one_thing_more_with_each_step(tmp_path: Path) -> None:

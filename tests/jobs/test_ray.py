@@ -73,7 +73,7 @@ def test_a_slice_of_one_vm_goes_where_ray_has_that_type() -> None:
     [
         ({"resources": Resources.with_tpu("v4-32")}, "1 x 4 hosts"),
         ({"resources": Resources.with_tpu("v4-8", 2)}, "2 x 1 host"),
-        ({"queue": "v4"}, "Ray does not know queues of Kueue"),
+        ({"queue": "v4"}, "problem: Ray does not know queues of Kueue\n"),
         ({"secrets": {"HF_TOKEN": "hf"}}, "HF_TOKEN"),
     ],
 )

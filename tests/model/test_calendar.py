@@ -30,12 +30,6 @@ def test_a_window_of_days_holds_all_of_both_days_in_its_own_time_zone(instant: d
     assert bool(standing([freeze()], instant)) is frozen
 
 
-def test_a_window_over_the_change_of_clocks_keeps_to_the_wall_clock() -> None:
-    window = freeze(**{"from": "2026-10-24", "to": "2026-10-25"})
-    assert standing([window], datetime(2026, 10, 25, 22, 59, tzinfo=UTC))
-    assert not standing([window], datetime(2026, 10, 25, 23, tzinfo=UTC))
-
-
 def test_an_override_is_good_through_its_last_day_and_no_longer() -> None:
     window = freeze(override={"until": "2026-12-22", "reason": "a deadline"})
     assert [each.overridden for each in standing([window], datetime(2026, 12, 22, 22, 59, tzinfo=UTC))] == [True]

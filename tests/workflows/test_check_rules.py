@@ -12,16 +12,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from infra.model.schema import Trust
-from tests.synthetic_lab import the_lab
 from tests.workflows.linters import THEIRS
 from tests.workflows.values import SCALARS
-from workflows.checks import RULES, Fault, Known, Pool, TestCase, check, pools_of
+from workflows.checks import RULES, Fault, Known, Pool, TestCase, check
 from workflows.checks.coverage import marked
 from workflows.checks.shell import commands
 from workflows.dump import CommentedData, dump
 from workflows.read import WorkflowFile, read
-from workflows.world import load_world
 
 FOLDER = Path(__file__).parent
 TABLE = yaml.safe_load((FOLDER / "rules.yaml").read_text())
@@ -212,14 +209,6 @@ def test_what_is_not_known_is_not_judged(case: Any, without: Known, known: Known
 )
 def test_a_marker_expression_selects_as_pytest_does(expression: str, markers: tuple[str, ...], taken: bool) -> None:
     assert marked(expression, frozenset(markers)) is taken
-
-
-def test_pools_of_the_stacks_have_their_labels_and_say_whom_they_are_for() -> None:
-    declared = [pool for stack in load_world(the_lab()).stacks.values() for pool in stack.pools if pool.slices]
-    found = {pool.name: (pool.labels, pool.forks) for pool in pools_of(load_world(the_lab()).stacks.values())}
-    assert found == {
-        pool.name: (frozenset(("self-hosted", *pool.runner_labels)), pool.trust is Trust.FORK) for pool in declared
-    }
 
 
 # What stops no check.

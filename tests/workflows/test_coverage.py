@@ -6,14 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from infra.model.errors import ConfigError
 from infra.operations.workflows.scene import read_files
 from tests.synthetic_lab import the_lab
 from tests.workflows import specs
-from workflows.collected import Collected, Test, load_collected, read_collected, written
+from workflows.collected import Collected, Test, load_collected, read_collected
 from workflows.coverage import Checkout, Gap, Selection, cover, missing, of_spec, project
 from workflows.markers import parse
 from workflows.spec import SpecLine, load_spec
@@ -95,22 +93,6 @@ def test_each_test_runs_in_exactly_one_job_or_is_named(
     found = cover(Collected(tuple(tests), DECLARED), jobs, gaps)
     assert found.complete is not bool(said)
     assert [part in whole for part, whole in zip(said, found.findings(), strict=True)] == [True] * len(said)
-
-
-@settings(deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(("a/test_x.py", "b/test_y.py")), st.sampled_from("mno"), st.sets(st.sampled_from("rst"))
-        )
-    )
-)
-def test_a_list_reads_back_as_it_was_written(rows: list[tuple[str, str, set[str]]]) -> None:
-    tests = {Test(path, name, frozenset(markers)) for path, name, markers in rows}
-    listed = Collected(tuple(tests), DECLARED)
-    again = read_collected(written(listed, ["of a lab"]), "lab.tests")
-    assert set(again.tests) == tests
-    assert again.declared == DECLARED
 
 
 def test_a_list_with_mistakes_is_refused_with_every_line() -> None:

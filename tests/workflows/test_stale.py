@@ -35,7 +35,6 @@ def left_behind(old: str, new: str) -> dict[str, Stale]:
     return {each.path: each for each in found}
 
 
-MATRIX = "matrix: >-\n  ${{ fromJSON(github.event_name == 'push' && '%s' || '%s') }}\n"
 STEPS = "steps:\n- {name: Check out, uses: x}\n- {name: Test, run: pytest}\n"
 
 
