@@ -54,7 +54,7 @@ def test_every_value_has_its_line() -> None:
         ("a: &x b\n*x : c\n", [None], "alias"),
         ("a: &x b\n? *x\n: c\n", [None], "alias"),
         ("&x a: b\nc: {*x : d}\n", [None], "alias"),
-        ("? [a]\n: b\n", [None], "a key that is not text"),
+        ("? [a]\n: b\n", [None], ": a key that is not text"),
         ("!x a: 1\n", [None], "a tag on a key, and keys carry none"),
         *(
             (f"a: {tag}\n", ["1 a"], "!")

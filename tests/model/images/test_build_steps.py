@@ -117,6 +117,7 @@ def test_nothing_of_a_declaration_can_become_a_substitution_or_a_command() -> No
     steps = build_steps(SPEC, pins, SPEC.family("tpu-ci"), places_of(SPEC), severity="low")
     text = told_files(steps)["build-tpu-ci"]
     assert told_values(text)["UV_URL"] == url
+    assert told_values(text)["CACHE"] == "us-central1-docker.pkg.dev/p/r/tpu-ci-cache"
     shown = subprocess.run(["sh", "-c", f'{text}printf %s "$UV_URL"'], capture_output=True, text=True, check=True)
     assert shown.stdout == url
 

@@ -14,6 +14,7 @@ from infra.model.errors import ConfigError
 from infra.model.images import stack_rules
 from infra.model.images.load import load_images
 from infra.model.images.pins import parse_pins
+from infra.model.images.places import record_stack
 from infra.model.schema import StackConfig
 from tests.model.images.declared import (
     BUILDS,
@@ -150,3 +151,20 @@ def test_a_working_copy_counts_before_the_listing(tmp_path: Path) -> None:
     with refused() as problems:
         load_images(root, stacks(), checkouts={"Lab/Code": copy})
     assert {problem.value for problem in problems} == {'"uv.lock"'}
+
+
+def test_images_of_two_stacks_have_no_record_in_common(tmp_path: Path) -> None:
+    spec = loaded(project(tmp_path))
+    first = spec.images[0]
+    pushed = first.push.artifact_registry
+    assert pushed is not None
+    assert record_stack(spec) == "ci"
+    other = first.push.model_copy(update={"artifact_registry": pushed.model_copy(update={"stack": "train"})})
+    both = spec.model_copy(update={"images": (first, first.model_copy(update={"push": other}))})
+    for wrong, said in (
+        (both, "images/images.yaml images: ci, train"),
+        (spec.model_copy(update={"images": ()}), "no stack"),
+    ):
+        with refused() as problems:
+            record_stack(wrong)
+        assert said in str(problems[0])
