@@ -51,7 +51,6 @@ JIT = base64.b64encode(json.dumps(_PACKED).encode()).decode()
 """As GitHub's: the files of the runner by name."""
 GOLDEN = Path(__file__).parent / "golden"
 HEAVY = pytest.mark.heavy
-"""Left out of the default tests for their time; what they try is no less promised."""
 IMAGE = f"us-west4-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci@sha256:{'a' * 64}"
 TPU_ENV = "ACCELERATOR_TYPE: 'v5litepod-4'\nCHIPS_PER_HOST_BOUNDS: '2,2,1'\nHOST_BOUNDS: '1,1,1'\n"
 ONE_JOB = """

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -237,18 +237,6 @@ def test_runs_over_the_ceiling_of_a_day_make_nothing(lab: Lab) -> None:
 
 
 # Ends that nobody planned.
-
-
-def test_a_terminal_that_is_gone_keeps_no_vm_standing(lab: Lab) -> None:
-    def tell(line: str) -> None:
-        if line == "the command runs" or line.startswith("deleting"):
-            raise BrokenPipeError
-
-    request = lab.request("sh", "-c", "sleep 60")
-    with pytest.raises(BrokenPipeError):
-        Run(request=request, run="7", attempt=1, ports=replace(lab.ports(request), tell=tell)).whole()
-    assert lab.nodes == {}
-    assert lab.records()["nights-run-7-1"].end is not None
 
 
 @pytest.mark.parametrize("who", ["client", "clean-up"])
