@@ -130,7 +130,7 @@ def test_coverage_is_that_of_lines_and_the_dtd_of_coverage_py_is_not_fetched() -
     for rate in (0, 0.5, 1):
         assert read_coverage(f'<coverage line-rate="{rate}"/>'.encode(), "c.xml") == 100 * rate
     assert run_named(b'<testsuite name="7-1"/>') == "7-1"
-    with pytest.raises(ResultsError, match="^JUnit XML is not XML"):
+    with pytest.raises(ResultsError, match=r"^JUnit XML is not XML"):
         run_named(b"<")
     assert [run_named(text) for text in (b'{"run": "7-1"}', b"{}")] == ["7-1", ""]
     for bad in (
