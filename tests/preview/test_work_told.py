@@ -89,7 +89,8 @@ def test_what_runs_may_make_is_told_with_its_ceilings() -> None:
     more = parse(TEXT.replace("per_day: 4", "per_day: 9"))
     assert run_changes(may, may) == ""
     assert run_changes(plain, may).startswith(
-        "runs may make v6e-1, v6e-4 as pool nights in us-central1-b, us-east5-a: 4 VMs a day, 2 at once, each for 60"
+        "runs may make v6e-1, v6e-4, v5litepod-1 as pool nights in us-central1-b, us-east5-a, us-west4-a: 4 VMs a day, "
+        "2 at once, each for 60"
     )
     assert "4 -> 9 VMs a day, 2 -> 2 at once" in run_changes(may, more)
     assert run_changes(may, plain) == "runs may make no VM any more"
