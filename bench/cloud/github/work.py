@@ -11,7 +11,7 @@ import json
 
 from bench.cloud.clock import DueEvent, whole_seconds
 from bench.cloud.cloud import Cloud, Order, Said, obeys, reacts
-from bench.cloud.errors import ApiError, JsonObject, failed_precondition, invalid
+from bench.cloud.errors import ApiError, JsonObject, failed_precondition
 from bench.cloud.github import records, runners
 from bench.cloud.github.apps import token_digest
 from bench.cloud.store import Resource
@@ -135,12 +135,8 @@ def _over(cloud: Cloud, runner: Resource, conclusion: str) -> Resource:
 
 def _presented(cloud: Cloud, body: Said) -> Resource:
     """The runner whose configuration this is; one that was removed is unknown. Raises 401."""
-    try:
-        files = json.loads(base64.b64decode(body["jit"]))
-        secret = json.loads(base64.b64decode(files[".credentials"]))["data"]["secret"]
-    except (ValueError, TypeError, LookupError):
-        raise invalid("'jit' is not a just-in-time configuration.", field="jit") from None
-    digest = token_digest(secret)
+    files = json.loads(base64.b64decode(body["jit"]))
+    digest = token_digest(json.loads(base64.b64decode(files[".credentials"]))["data"]["secret"])
     for found in cloud.store.each(records.RUNNER):
         if found.body.get("secret") == digest:
             return found

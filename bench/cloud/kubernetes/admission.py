@@ -14,13 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from bench.cloud.errors import JsonObject
 from bench.cloud.kubernetes import schemas, shapes
 from bench.cloud.kubernetes.kinds import Kind
 from bench.cloud.kubernetes.patches import merge
 from bench.cloud.kubernetes.status import StatusError, bad_request
 from infra.model.facts import read_yaml
-
-JsonObject = dict[str, Any]
 
 _SERVERS: Final = ("uid", "creationTimestamp", "resourceVersion", "generation", "deletionTimestamp",
                    "deletionGracePeriodSeconds")  # fmt: skip
@@ -56,16 +55,9 @@ def read(kind: Kind, entity: Any, *, strict: bool, applied: bool) -> JsonObject:
     if unknown and applied:
         said_of = f"failed to create typed patch object ({kind.api_version}, Kind={kind.kind})"
         raise StatusError(500, f"{said_of}: .{unknown[0]}: field not declared in schema", reason="")
-    kept = _without_nulls(kept) if kind.schema is None else entity
+    kept = kept if kind.schema is None else entity
     metadata = {name: each for name, each in (kept.get("metadata") or {}).items() if each is not None}
     return {**kept, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
-
-
-def _without_nulls(value: Any) -> Any:
-    """A built-in kind's field that is null is one that is not there."""
-    if isinstance(value, dict):
-        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def filled(kind: Kind, entity: JsonObject) -> JsonObject:

@@ -13,11 +13,11 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 from urllib.parse import parse_qsl, unquote
 
 from bench.cloud.cloud import Cloud
-from bench.cloud.errors import ApiError
+from bench.cloud.errors import ApiError, JsonObject
 from bench.cloud.faults import FaultTarget
 from bench.cloud.kubernetes import clusters, discovery, verbs
 from bench.cloud.kubernetes.keyspace import Keyspace
@@ -27,7 +27,6 @@ from bench.cloud.kubernetes.watching import Watch
 from bench.cloud.requestlog import LoggedRequest
 from bench.cloud.wire import HttpRequest, Reply
 
-JsonObject = dict[str, Any]
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete"]
 
 _PATH: Final = re.compile(r"/kubernetes/(projects/([^/]+)/locations/([^/]+)/clusters/[^/]+)(/.*)?")

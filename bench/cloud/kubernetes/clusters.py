@@ -9,16 +9,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from bench.cloud.clock import whole_seconds
 from bench.cloud.cloud import Cloud
-from bench.cloud.errors import not_found
+from bench.cloud.errors import JsonObject, not_found
 from bench.cloud.kubernetes import admission, kinds, lifecycle, ownership
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.ownership import Manager
-
-JsonObject = dict[str, Any]
 
 BASE: Final = "/kubernetes/"
 _KIND: Final = "kubernetes.cluster"

@@ -106,11 +106,7 @@ def _cluster(order: Order) -> str:
 def _object(keyspace: Keyspace, said: JsonObject) -> tuple[Kind, JsonObject]:
     """The object of a kind (by its name, its plural or a short name), a namespace and a name."""
     sort, name = str(said["kind"]), str(said["name"])
-    fitting = [
-        kind
-        for kind in keyspace.kinds()
-        if sort.lower() in (kind.kind.lower(), kind.plural, kind.resource, kind.singular, *kind.short)
-    ]
+    fitting = [kind for kind in keyspace.kinds() if sort.lower() in (kind.kind.lower(), kind.plural, *kind.short)]
     for kind in fitting:
         namespace = str(said.get("namespace") or "default") if kind.namespaced else ""
         if found := keyspace.find(kind, namespace, name):

@@ -7,12 +7,11 @@ built-in kinds in themselves. Source: the Kubernetes documentation, "API discove
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
+from bench.cloud.errors import JsonObject
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.kinds import Kind
-
-JsonObject = dict[str, Any]
 
 VERSION: Final = "v1.36.3"
 _VERBS: Final = ["create", "delete", "get", "list", "patch", "update", "watch"]

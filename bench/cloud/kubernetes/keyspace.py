@@ -7,13 +7,12 @@ rule of what an object may be.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from bench.cloud.cloud import Cloud
+from bench.cloud.errors import JsonObject
 from bench.cloud.kubernetes import kinds
 from bench.cloud.kubernetes.kinds import DEFINITIONS, Kind, of_definition, of_kind
-
-JsonObject = dict[str, Any]
 
 _OBJECTS: Final = "kubernetes.object"
 _HISTORY: Final = "kubernetes.history"

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
+from bench.cloud.errors import JsonObject
 from bench.cloud.kubernetes import shapes
 from bench.cloud.kubernetes.shapes import Shape
-
-JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,11 @@ Nothing here waits for a finalizer or goes with its owner: those are the work of
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from bench.cloud.errors import JsonObject
 from bench.cloud.kubernetes import kinds
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.kinds import Kind
-
-JsonObject = dict[str, Any]
 
 
 def delete(keyspace: Keyspace, kind: Kind, entity: JsonObject, now: str) -> JsonObject:

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from bench.cloud.errors import JsonObject
 from bench.cloud.kubernetes import fields
 from bench.cloud.kubernetes.fields import FieldPath, FieldSet
 from bench.cloud.kubernetes.shapes import Shape
 from bench.cloud.kubernetes.status import StatusError
-
-JsonObject = dict[str, Any]
 
 _UNOWNED: Final = frozenset(
     (("f", "metadata"), ("f", name))

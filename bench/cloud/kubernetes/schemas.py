@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from bench.cloud.errors import JsonObject
 from bench.cloud.kubernetes.kinds import Kind
 from bench.cloud.kubernetes.status import StatusError
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
-
-JsonObject = dict[str, Any]
 
 _TYPED: Final = ("apiVersion", "kind", "metadata")
 """Fields that no schema describes."""

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-JsonObject = dict[str, Any]
+from bench.cloud.errors import JsonObject
+
 Sort = Literal["object", "map", "list", "string", "integer", "number", "boolean", "scalar", "any"]
 
 KEY_DEFAULTS: Final = {"protocol": "TCP"}

@@ -16,6 +16,7 @@ import yaml
 
 from bench.cloud.clock import whole_seconds
 from bench.cloud.cloud import Cloud
+from bench.cloud.errors import JsonObject
 from bench.cloud.kubernetes import admission, clusters, kinds, lifecycle, ownership, patches
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.kinds import Kind
@@ -23,8 +24,6 @@ from bench.cloud.kubernetes.ownership import Manager
 from bench.cloud.kubernetes.shapes import ANY
 from bench.cloud.kubernetes.status import StatusError, bad_request
 from infra.model.facts import read_yaml
-
-JsonObject = dict[str, Any]
 
 APPLY: Final = "application/apply-patch+yaml"
 MERGE: Final = "application/merge-patch+json"
@@ -55,10 +54,8 @@ class KubernetesCall:
         return whole_seconds(self.cloud.now)
 
     def number(self, name: str) -> int | None:
-        """A number of the query, None where it is not said. Raises 400 for what is no whole number from 0."""
-        said = self.query.get(name, "")
-        if said and not said.isdecimal():
-            raise bad_request(f'invalid {name}: "{said}": must be a whole number from 0')
+        """A number of the query, None where it is not said."""
+        said = self.query.get(name)
         return int(said) if said else None
 
     def manager(self, operation: Literal["Apply", "Update"]) -> Manager:

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from bench.cloud.errors import JsonObject
 from bench.cloud.kubernetes import verbs
-from bench.cloud.kubernetes.status import StatusError, bad_request
+from bench.cloud.kubernetes.status import StatusError
 from bench.cloud.kubernetes.verbs import KubernetesCall
-
-JsonObject = dict[str, Any]
 
 _LONGEST: Final = 1800.0
 
@@ -26,15 +25,13 @@ class Watch:
     """seconds: how long it lasts at most. ended: whether it has told its last."""
 
     def __init__(self, call: KubernetesCall) -> None:
-        """Raises 400 and 410."""
+        """Raises 410."""
         self._call = call
         self._fits = verbs.fitting(call.query)
         self.seconds = min(float(call.number("timeoutSeconds") or _LONGEST), _LONGEST)
-        said = call.query.get("resourceVersion", "")
-        if said and not said.isdigit():
-            raise bad_request(f"invalid resource version: {said}")
-        self._initial = list(verbs.chosen(call)) if said in ("", "0") else None
-        self._at = call.keyspace.revision if self._initial is not None else int(said)
+        said = call.number("resourceVersion")
+        self._initial = None if said else list(verbs.chosen(call))
+        self._at = said or call.keyspace.revision
         self.ended = False
         if refusal := self._expired():
             raise refusal

@@ -93,38 +93,6 @@ def test_lists_come_page_by_page_and_one_past_the_end_is_empty(hub: GitHubContro
     assert len(asked(hub, f"{path}?per_page=1000")[2]) == 100
 
 
-def test_issues_comments_and_labels_are_written_and_found(hub: GitHubControl) -> None:
-    repo = client(hub)
-    repo.create_label("Capacity-Up", "ff0000")
-    one, two = repo.create_issue("one", labels=["capacity-up"]), repo.create_issue("two")
-    two.edit(state="closed")
-    assert [issue.title for issue in repo.get_issues(state="open")] == ["one"]
-    assert [issue.title for issue in repo.get_issues(state="all", labels=["Capacity-Up"])] == ["one"]
-    two.edit(state="open")
-    assert [issue.number for issue in repo.get_issues()] == [two.number, one.number]
-    one.remove_from_labels("CAPACITY-UP")
-    assert list(one.get_labels()) == []
-    comment = one.create_comment("x" * 65_536)
-    comment.edit("second")
-    assert [(each.body, each.user.login) for each in one.get_comments()] == [("second", "octo")]
-    comment.delete()
-    assert list(one.get_comments()) == []
-    with pytest.raises(github.GithubException, match="too long"):
-        one.create_comment("x" * 65_537)
-    with pytest.raises(github.GithubException, match="already_exists"):
-        repo.create_label("capacity-up", "00ff00")
-
-
-def test_a_branch_is_found_by_its_head_commit_and_a_fork_is_not(hub: GitHubControl) -> None:
-    hub.add_repository(FORK)
-    own = hub.open_pull(REPO, branch="edit", sha=SHA)
-    hub.open_pull(REPO, branch="edit", sha="b" * 40, head_repository=FORK)
-    repo = client(hub)
-    assert [pull.number for pull in repo.get_commit(SHA).get_pulls()] == [own]
-    assert list(repo.get_commit("b" * 40).get_pulls()) == []
-    assert [pull.head.repo.full_name for pull in repo.get_pulls()] == [FORK, REPO]
-
-
 def test_a_workflow_token_does_not_learn_who_it_is_and_writes_what_it_may(hub: GitHubControl) -> None:
     hub.add_token("workflow", "github-actions[bot]", app=True, permissions={"pull-requests": "write"})
     assert [asked(hub, "/user", token)[0] for token in ("workflow", "guess")] == [403, 401]
