@@ -153,6 +153,17 @@ def test_preview_needs_no_namespace_that_the_same_run_makes(run: Run) -> None:
     assert "team" not in [each.metadata.name for each in run.cluster.core.list_namespace().items]
 
 
+def test_kind_that_is_not_served_fails_with_what_to_do(run: Run) -> None:
+    def program(opts: pulumi.ResourceOptions) -> None:
+        kubernetes.apiextensions.CustomResource(
+            "q", api_version="lab.example/v1", kind="Queue", metadata={"name": "q"}, spec={}, opts=opts
+        )
+
+    provider = KubernetesProvider().configured(run.settings)
+    assert provider.locate("kubernetes:lab.example/v1:Queue", {"metadata": {"name": "q"}}) is None
+    assert errors(run.engine(program).preview()) == ""
+
+
 def lws(opts: pulumi.ResourceOptions) -> None:
     kubernetes.helm.v3.Release("lws", name="lws", namespace="default", chart="oci://lab/lws", opts=opts)
 
