@@ -15,6 +15,7 @@ from bench.engine.journal import Journal, key_of, replay
 from bench.engine.secrets import Vault
 from bench.engine.state import Codec, ResourceState
 from bench.engine.values import RefusedError
+from infra.model.errors import EngineError
 from infra.model.secret_values import SECRET_SIGNATURE, SIGNATURE, Secret
 
 URN = "urn:pulumi:ci::tidepool::fake:index:Vm::a"
@@ -117,6 +118,11 @@ def test_a_torn_last_line_is_no_line(tmp_path: Path) -> None:
         said = replay(path)
         assert set(said.entries) <= {"a"}
         assert len(said.open) <= 1
+    path.write_bytes(whole + b'{"torn\n{"drop": 1}\n')
+    assert set(replay(path).entries) == {"a"}
+    path.write_bytes(whole + b"[]\n")
+    with pytest.raises(EngineError, match=r"j\.jsonl:5: not a journal record"):
+        replay(path)
 
 
 def test_a_disk_that_takes_half_a_line_leaves_the_lines_before_and_after_it_whole(
@@ -242,6 +248,9 @@ def test_a_secret_in_clear_needs_no_vault_and_a_sealed_one_says_that_it_was_met(
     reader = codec()
     assert reader.decode_value({SIGNATURE: SECRET_SIGNATURE, "plaintext": '{"p": "w"}'}) == Secret({"p": "w"})
     assert reader.met_secrets is False
+    for unreadable in ({"plaintext": 7}, {}):
+        with pytest.raises(EngineError, match="the state holds a secret without readable text"):
+            reader.decode_value({SIGNATURE: SECRET_SIGNATURE, **unreadable})
     sealed = reader.encode_value({"deep": (Secret("hush"), 1, None)})
     (shut, *rest) = sealed["deep"]
     assert set(shut) == {SIGNATURE, "ciphertext"}
@@ -266,6 +275,7 @@ def test_an_output_is_secret_where_provider_program_or_an_input_says_so() -> Non
     shown = state.showing(outputs, provider, id="vm/a")
     assert shown.outputs == {"token": Secret("a"), "named": Secret("b"), "key": Secret("c"), "open": "d"}
     assert shown.id == "vm/a"
+    assert state.showing({"__inputs": {"token": "a"}}, provider).outputs == {"__inputs": {"token": Secret("a")}}
     assert ResourceState(urn=URN, type="t", custom=True).showing(outputs, provider).outputs == outputs
 
 
