@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from infra.fleet.broker import fleet as fleets
 from infra.fleet.broker.bindings import REMOVALS, Bindings
 from infra.fleet.broker.decide import (
     A_TURN,
@@ -324,3 +325,22 @@ def test_a_record_that_cannot_be_read_is_named_with_what_is_wrong(
 def test_an_unreadable_list_of_places_is_named(bindings: Bindings, kept: Shelf) -> None:
     kept.bodies[bucket_names.scopes_object("ci")] = {"version": 1, "stack": "ci"}
     assert refusal(bindings.scopes).detail == f"{bucket_names.scopes_object('ci')}: scopes: Field required"
+
+
+# Where a runner registers
+
+
+@pytest.mark.parametrize(
+    ("serves", "groups", "home"),
+    [
+        ([], {}, (None, None)),
+        (["lab/a", "lab/b"], {}, ("repos/lab/b", None)),
+        (["Lab/a", "lab/b"], {"member": "g"}, ("orgs/Lab", "g")),
+        (["lab/a", "other/a"], {"member": "g"}, (None, None)),
+        (["lab/a"], {"fork": "g"}, (None, None)),
+    ],
+)
+def test_a_runner_registers_in_its_repository_or_in_the_group_of_its_trust(
+    serves: list[str], groups: dict[str, str], home: tuple[str | None, str | None]
+) -> None:
+    assert fleets._home({"serves": serves, "index": 1, "trust": "member"}, groups) == home

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from infra.fleet.controller.actions import Recreate, Restart
@@ -40,18 +38,6 @@ def test_a_controller_that_forgot_everything_takes_no_image_from_a_fleet_that_se
 def forgotten(pool: Pool) -> Pool:
     """The same VMs and orders under a controller that lost its memory, when nobody serves."""
     return Pool(desired=pool.desired, target=pool.target, runs=dict(pool.runs), told=dict(pool.told), bad="ab")
-
-
-@pytest.mark.parametrize(("new", "part"), [(("b", "1"), "image"), (("a", "2"), "bundle")])
-def test_what_a_canary_was_told_is_not_taken_for_proved_because_others_serve(new: tuple[str, str], part: str) -> None:
-    pool = Pool(desired=fleet(6), target=target("a", "1"), real=True)
-    pool.sweeps(8)
-    pool.target = target(*new)
-    pool.sweep()
-    pool = replace(forgotten(pool), bad="b2", unfit="runners end at once")
-    pool.sweeps(30)
-    assert (pool.images, {bundle for _, bundle in pool.told.values()}, pool.stage) == ("aaaaaa", {"1"}, "failed")
-    assert part in pool.decided().findings[0].reason
 
 
 def test_where_orders_cannot_be_read_a_pool_that_was_forgotten_is_told_nothing() -> None:

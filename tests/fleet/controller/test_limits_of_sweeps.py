@@ -48,16 +48,6 @@ def test_what_is_made_fits_below_the_quota(cap: object, made: int) -> None:
     assert sum(isinstance(action, Create) for action in decision.actions) == made
 
 
-def test_strangers_count_against_a_quota_and_not_twice_with_what_is_held_elsewhere() -> None:
-    stranger = node("somebodys", labels={})
-    desired = fleet(6, caps=(quota(28, held_elsewhere=4),))
-    observed = seen(desired, nodes=(*nodes(desired, s0=""), stranger))
-    assert ("Create", desired.slots[0].name) in doing(first(desired, observed))
-    intruder = node("intruder", labels={})
-    crowded = seen(desired, nodes=(*nodes(desired, s0=""), stranger, intruder))
-    assert ("Create", desired.slots[0].name) not in doing(first(desired, crowded))
-
-
 def test_another_stack_counts_as_declared_or_as_seen_whichever_is_more() -> None:
     sibling = node("tpu-of-nightly", labels=labels(stack="nightly"))
     desired = fleet(6, caps=(quota(28, siblings=4),))

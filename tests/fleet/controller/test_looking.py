@@ -104,19 +104,6 @@ def test_what_an_orphan_says_is_read_and_nobody_elses_who_is_not_declared(observ
     assert {vm: report.job for vm, report in observer.observe(fleet(1), EMPTY).reports.items()} == {orphan: "tests"}
 
 
-def test_all_vms_that_serve_are_asked_in_turns_until_they_have_proved_a_report() -> None:
-    desired = fleet(10)
-    online, listed = {slot.name for slot in desired.slots}, nodes(desired)
-    turns = [to_be_asked(desired, replace(EMPTY, sweeps=sweep), online, listed) for sweep in range(3)]
-    assert [len(asked) for asked in turns] == [4, 4, 4]
-    assert {vm.name for asked in turns for vm in asked} == online
-    reports = {
-        vm: ReportSeen(vm=vm, pool="tpu-ci", phase=Phase.IDLE, at=START, proved=HOME) for vm in sorted(online)[:9]
-    }
-    memory = first(desired, seen(desired, reports=reports)).memory
-    assert [(vm.name, vm.proves) for vm in to_be_asked(desired, memory, online, listed)] == [(max(online), False)]
-
-
 def test_a_vm_with_a_bundle_that_a_sibling_proved_a_report_with_is_not_believed_without_proof() -> None:
     desired, listed = fleet(3), nodes(fleet(3))
     proved, same, older = (slot.name for slot in desired.slots)

@@ -11,7 +11,6 @@ from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recrea
 from infra.fleet.controller.events import LENGTH, EventKind, Result, Verb
 from infra.fleet.controller.keys import NodeKey, OrphanKey, RunnerKey
 from infra.fleet.controller.memory import EMPTY, Creating, Memory, NodeMemory, Suspect, VmMemory
-from infra.fleet.controller.observed import Trouble
 from infra.fleet.controller.outcomes import ActionOutcome, intended, learned
 from infra.fleet.versions import AssignedVersion
 from infra.model.catalogue import CapacityKind
@@ -74,34 +73,6 @@ def test_what_was_decided_is_an_event_but_for_first_orders() -> None:
         ("s", Verb.REPORT, EventKind.DECIDED, NOW),
     ]
     assert [each.what for each in told] == ["x" * LENGTH, "why", "why"]
-
-
-def test_a_create_is_remembered_before_it_is_asked_for_with_the_one_before_it() -> None:
-    memory = intended(
-        of(attempts=1, tried={HOME: EARLIER, AWAY: BEFORE}, lacked={HOME: BEFORE, AWAY: BEFORE}), (create(),), NOW
-    )
-    known = memory.vms[VM]
-    assert memory.creating == {VM: Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=NOW, before=EARLIER)}
-    assert (known.attempts, known.tried, known.lacked) == (2, {HOME: NOW, AWAY: BEFORE}, {AWAY: BEFORE})
-
-
-@pytest.mark.parametrize(
-    ("result", "trouble", "attempts", "event"),
-    [
-        (Result.LEFT, None, 1, False),
-        (Result.CHANGED, None, 2, True),
-        (Result.FAILED, None, 2, True),
-        (Result.DONE, None, 2, False),
-        (Result.DEFERRED, None, 2, True),
-    ],
-)
-def test_what_was_left_has_its_turn_first_and_what_did_not_come_about_is_told(
-    result: Result, trouble: Trouble | None, attempts: int, event: bool
-) -> None:
-    memory = came(of(attempts=2), create(), result, trouble=trouble, text="so it was")
-    assert memory.vms[VM].attempts == attempts
-    told = [(each.subject, each.what, each.kind, each.result) for each in memory.events]
-    assert told == ([(VM, "so it was", EventKind.CAME_TO, result)] if event else [])
 
 
 ASKED = Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=NOW, before=EARLIER)

@@ -8,8 +8,8 @@ import pytest
 
 from infra.fleet.operator_requests import OperatorRequests
 from infra.model.schema import Freeze
-from tests.fleet.controller.given_fleet import AWAY, HOME, fleet, minutes, place, slot
-from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target
+from tests.fleet.controller.given_fleet import minutes
+from tests.fleet.controller.rolled_pool import POOL, rolled_out, steady, taken_back, target
 
 
 @pytest.mark.parametrize(("failures", "stage", "images"), [(2, "steady", "bbbbbb"), (3, "failed", "aaaaaa")])
@@ -48,27 +48,6 @@ def test_while_github_cannot_be_asked_a_share_goes_back_and_no_more() -> None:
     pool = rolled_out("b")
     pool.requests, pool.deaf = taken_back("image sha256:b"), True
     assert pool.sweeps(4) == [["0:a", "1:a"], [], [], []]
-
-
-def two_zones() -> Pool:
-    home, away = (tuple(slot(n, home=place(zone)) for n in range(3)) for zone in (HOME, AWAY))
-    pool = Pool(desired=fleet(slots=(*away, *home)), target=target("a"))
-    pool.sweep()
-    pool.target = target("b")
-    return pool
-
-
-def test_a_vm_of_a_zone_that_cannot_be_asked_is_no_canary() -> None:
-    pool = two_zones()
-    pool.dark = (AWAY,)
-    pool.sweep()
-    assert list(pool.rollout.waiting) == [f"tpu-ci-{HOME}-0"]
-    pool.sweeps(6)
-    assert (pool.images[:3], pool.images[3:], pool.stage) == ("aaa", "bbb", "rolling")
-    assert pool.rollout.held == (f"zone {AWAY}, which cannot be asked",)
-    pool.dark = ()
-    pool.sweeps(5)
-    assert pool.images == "bbbbbb"
 
 
 def test_a_canary_with_a_long_job_gives_its_turn_to_a_vm_that_has_none() -> None:

@@ -9,16 +9,12 @@ import pytest
 
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.github import GitHubError
-from infra.fleet.controller.keys import NodeKey
 from infra.fleet.controller.observed import KNOWN, Observed, RunnerSeen, unknown
 from tests.fleet.controller.given_fleet import (
-    START,
-    SWEEP,
     doing,
     first,
     fleet,
     labels,
-    minutes,
     node,
     seen,
     served,
@@ -53,16 +49,6 @@ def test_a_pool_is_healed_while_the_repository_of_another_cannot_be_asked() -> N
     decisions = sweeps(FLEET, listed(runners=without), 12)
     assert [did for each in decisions for did in doing(each)] == [("Restart", FLEET.slots[0].name)]
     assert all("github " + SILENT in {found.subject for found in each.findings} for each in decisions)
-
-
-def test_a_vm_whose_repository_cannot_be_asked_is_left_alone_and_has_its_whole_allowance_again() -> None:
-    memory = sweeps(FLEET, listed(), 60)[-1].memory
-    assert memory.nodes[NodeKey("us-west4-a", OTHER.name)].unserved is None
-    since = START + 60 * SWEEP
-    silent = listed(scopes={HEARD: KNOWN, SILENT: KNOWN})
-    decisions = sweeps(FLEET, silent, 10, memory=memory, start=since)
-    assert [did for each in decisions for did in doing(each)] == []
-    assert doing(first(FLEET, silent, decisions[-1].memory, since + minutes(21))) == [("Restart", OTHER.name)]
 
 
 def test_an_orphan_goes_though_the_repository_of_another_pool_cannot_be_asked() -> None:

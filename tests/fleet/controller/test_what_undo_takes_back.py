@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infra.fleet.controller.rollout import not_tried, undoable
+from infra.fleet.controller.rollout import undoable
 from infra.fleet.operator_requests import OperatorRequests, Undone
 from infra.fleet.versions import PartKind, PoolVersion, Rollout, Stage, TakenBack, VersionPart
 from tests.fleet.controller.given_fleet import START, fleet, minutes
@@ -57,27 +57,6 @@ def test_undo_takes_back_what_failed_else_what_is_new_else_what_was_rolled_out_l
     course: Rollout, promoted: PoolVersion, requests: OperatorRequests, taken: set[VersionPart]
 ) -> None:
     assert undoable(course, promoted, requests, POOL) == taken
-
-
-@pytest.mark.parametrize(
-    ("course", "promoted", "requests", "left_out"),
-    [
-        (rollout(A), C, NOBODY, set()),
-        (rollout(A), C, UNDONE, {IMAGE}),
-        (rollout(A), C, ELSEWHERE, set()),
-        (rollout(A), C, taken_back("image sha256:b", over=True), set()),
-        (FAILED, C, NOBODY, {IMAGE}),
-        (FAILED, C, taken_back("bundle 2"), {IMAGE, BUNDLE}),
-        (FAILED, C, ELSEWHERE, {IMAGE}),
-        (FAILED, C, OperatorRequests(redone={POOL: START}), set()),
-        (FAILED, target("c", "2"), taken_back("bundle 2"), {BUNDLE}),
-        (rollout(A), C, taken_back("sha256:b|1"), {IMAGE}),
-    ],
-)
-def test_a_sweep_leaves_out_of_the_target_what_people_took_back_and_what_failed(
-    course: Rollout, promoted: PoolVersion, requests: OperatorRequests, left_out: set[VersionPart]
-) -> None:
-    assert not_tried(course, promoted, requests, POOL) == left_out
 
 
 def rolled_out() -> Pool:
