@@ -14,7 +14,6 @@ from tests.fleet.controller.given_fleet import (
     doing,
     first,
     fleet,
-    labels,
     minutes,
     node,
     nodes,
@@ -46,13 +45,6 @@ def test_what_is_made_fits_below_the_quota(cap: object, made: int) -> None:
     observed = seen(desired, nodes=nodes(desired, s0="", s1=""))
     decision = first(desired, observed)
     assert sum(isinstance(action, Create) for action in decision.actions) == made
-
-
-def test_another_stack_counts_as_declared_or_as_seen_whichever_is_more() -> None:
-    sibling = node("tpu-of-nightly", labels=labels(stack="nightly"))
-    desired = fleet(6, caps=(quota(28, siblings=4),))
-    observed = seen(desired, nodes=(*nodes(desired, s0=""), sibling))
-    assert ("Create", desired.slots[0].name) in doing(first(desired, observed))
 
 
 def test_a_vm_that_one_list_leaves_out_still_holds_its_chips() -> None:

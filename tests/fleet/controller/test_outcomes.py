@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recreate, Report, Restart
-from infra.fleet.controller.events import LENGTH, EventKind, Result, Verb
+from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recreate, Restart
+from infra.fleet.controller.events import Result
 from infra.fleet.controller.keys import NodeKey, OrphanKey, RunnerKey
 from infra.fleet.controller.memory import EMPTY, Creating, Memory, NodeMemory, Suspect, VmMemory
 from infra.fleet.controller.outcomes import ActionOutcome, intended, learned
@@ -62,17 +62,6 @@ def test_orders_that_are_about_to_be_written_are_doubted_and_first_ones_end_olde
     actions: tuple[Action, ...], unsure: int
 ) -> None:
     assert intended(of(unsure=2), actions, NOW).vms[VM].unsure == unsure
-
-
-def test_what_was_decided_is_an_event_but_for_first_orders() -> None:
-    long = replace(create(), reason="x" * (LENGTH + 1))
-    told = intended(EMPTY, (long, assign(first=True), assign(OTHER), Report(subject="s", **WHY)), NOW).events
-    assert [(each.subject, each.verb, each.kind, each.at) for each in told] == [
-        (VM, Verb.CREATE, EventKind.DECIDED, NOW),
-        (OTHER, Verb.ASSIGN, EventKind.DECIDED, NOW),
-        ("s", Verb.REPORT, EventKind.DECIDED, NOW),
-    ]
-    assert [each.what for each in told] == ["x" * LENGTH, "why", "why"]
 
 
 ASKED = Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=NOW, before=EARLIER)
