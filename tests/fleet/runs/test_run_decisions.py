@@ -147,6 +147,12 @@ def test_how_a_run_ended_is_told_by_its_hosts_and_its_vm(
     assert found.reason is reason
 
 
+def test_a_vm_that_is_gone_is_told_as_taken_back() -> None:
+    assert ended(RUNNING, state=None) == Ended(
+        Reason.TAKEN_BACK, "Google took the VM back (it is gone), so there is no result"
+    )
+
+
 # What is left.
 
 

@@ -36,7 +36,7 @@ def test_files_of_the_shell_bundles_are_read(tmp_path: Path) -> None:
     (tmp_path / "report").mkdir()
     for name, text in {"phase": "idle", "obeyed": "7", "image": "an image", "job": ""}.items():
         (tmp_path / "report" / name).write_text(text)
-    (tmp_path / "events").write_text('{"at":"a","event":"registered"}\n{"at":"b","ev')
+    (tmp_path / "events").write_text('{"at":"a","event":"registered"}\n7\n{"at":"b","ev')
     (tmp_path / "boot").write_text("")
     (tmp_path / "turn").write_text("1700000060")
     (tmp_path / "reported").write_text("1700000000\n")

@@ -14,13 +14,19 @@ import pytest
 from infra.fleet.runner.supervisor import effects as e
 from infra.fleet.runner.supervisor import limits
 from infra.fleet.runner.supervisor.jobs import broker_answer
+from infra.fleet.runner.supervisor.report import text
 from infra.fleet.runner.supervisor.state import Common, Own, State, Waits
 from tests.fleet.status.test_scenes import same
 from tests.fleet.supervisor.machine_in_memory import IMAGE, OTHER_IMAGE, SECOND, MachineInMemory, World, key
+from tests.fleet.supervisor.test_decisions import NOBODY_ASKS
 from tests.fleet.supervisor.test_rounds import ROUND, SECOND_HOST, slice_of_three
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "supervised-lives.json"
-A_JOB = ("T: Listening for Jobs", "T: Running job: tests", "T: Job tests completed with result: Succeeded")
+A_JOB = (
+    "T: Listening for Jobs",
+    "T: Running job: tests: Running job: of them",
+    "T: Job tests completed with result: Succeeded",
+)
 
 
 def alone() -> MachineInMemory:
@@ -70,8 +76,18 @@ LIVES = {"alone": alone, "worker 0": worker_0, "other host": other_host}
 @pytest.mark.parametrize("life", LIVES)
 def test_what_is_done_in_a_life(life: str, update_goldens: bool) -> None:
     machine = LIVES[life]()
-    found = {"done": [short(repr(each)) for each in machine.done], "state": machine.kept.to_json()}
+    found: dict[str, Any] = {"done": [short(repr(each)) for each in machine.done], "state": machine.kept.to_json()}
+    found["report"] = short(text(machine.kept, machine.host, machine.now))
     same(GOLDEN, life, found, update=update_goldens)
+
+
+def test_who_must_not_ask_says_why(update_goldens: bool) -> None:
+    said = {}
+    for why, world in NOBODY_ASKS.items():
+        machine = MachineInMemory(world)
+        state = machine.decided().state
+        said[why] = [state.phase, short(state.reason), (state.until or machine.now) - machine.now]
+    same(GOLDEN, "reasons", said, update=update_goldens)
 
 
 @pytest.mark.parametrize(
