@@ -33,6 +33,7 @@ def test_a_broken_suite_has_one_issue_that_is_updated_and_closed_when_green(lab:
     assert suites.tell_main(place, TOLD).outcome == "unchanged"
     other = suites.tell_main(place, replace(TOLD, markdown="### tpu: slower"))
     assert (other.outcome, other.number) == ("updated", first.number)
+    assert lab.repository().get_issue(first.number or 0).title == TOLD.title
     closed = suites.tell_main(place, replace(TOLD, failed=False))
     assert (closed.outcome, closed.number) == ("closed", first.number)
     assert suites.tell_main(place, TOLD).outcome == "reopened"
@@ -63,6 +64,7 @@ def test_a_pull_request_has_one_comment_and_one_status_of_all_suites(lab: Lab) -
     assert len(lab.comments()) == 2
     body = lab.comments()[-1][1]
     assert body.index("### tpu: failed") < body.index("### cpu: passed"), "what somebody has to act on comes first"
+    assert f"**Tests of {SHA[:12]}: 1 of 2 suites need a look: tpu.**" in body
     assert statuses(lab)[0] == ("tidepool/results", "failure", "1 of 2 suites need a look: tpu")
 
 
@@ -142,6 +144,10 @@ def test_what_a_newer_run_has_said_stands(lab: Lab) -> None:
     (done,) = suites.post(poster(lab), [pulled(lab, newer="9-1", overtaken=True)])
     assert (done.comment, done.status) == ("left to run 9-1, which is newer",) * 2
     assert (lab.comments(), statuses(lab)) == ([], [])
+    (left,) = suites.post(poster(lab), [replace(TOLD, on_main=True, newer="9-1")])
+    assert left.issue == "left to run 9-1, which is newer"
+    (made,) = suites.post(poster(lab), [replace(TOLD, on_main=True)])
+    assert made.issue.startswith("created #")
 
 
 def test_what_a_strangers_tests_are_called_has_no_effect_and_fits(lab: Lab) -> None:
