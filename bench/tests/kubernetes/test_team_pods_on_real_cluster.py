@@ -44,6 +44,8 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
                     admission.create_validating_admission_policy(each, field_validation="Strict")
                 else:
                     admission.create_validating_admission_policy_binding(each, field_validation="Strict")
+            own = {"metadata": {"name": "operator"}, "automountServiceAccountToken": False}
+            core.create_namespaced_service_account(TEAM, own)
             deadline = time.monotonic() + 60
             while "shares a namespace" not in refusal(core, pod(hostNetwork=True)):
                 assert time.monotonic() < deadline, "the policy does not come to hold"
