@@ -155,6 +155,24 @@ def test_a_window_draws_its_chips_until_its_last_day_is_over(given_windows: tupl
     assert account.peak(at(2027, 1, 1)) == most
 
 
+def test_windows_that_are_open_together_are_named_in_the_sum() -> None:
+    tight, exact = (
+        accounts(
+            read_stack(
+                stack_text(pools=windowed(WINDOW, EVENING), quotas=QUOTA % chips).encode(), stack="ci", source="ci"
+            ).parts.config
+        )[0]
+        for chips in (15, 16)
+    )
+    assert exact.overdrawn(at(2027, 1, 1)) is None
+    assert tight.peak(at(2027, 1, 1)) == 12
+    said = tight.sum_shown(tight.overdrawn(at(2027, 1, 1)))
+    assert said == (
+        "ci/other 1 x 4 = 4, ci/other window night 2 x 4 = 8, ci/other window evening 1 x 4 = 4, "
+        "together 16 of 15 chips"
+    )
+
+
 @pytest.mark.parametrize(("chips", "fits"), [(12, True), (11, False)])
 def test_one_window_is_held_to_the_limit_to_the_chip(chips: int, fits: bool) -> None:
     text = stack_text(pools=windowed(WINDOW), quotas=QUOTA % chips)

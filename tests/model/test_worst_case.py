@@ -97,6 +97,7 @@ def test_runs_hold_their_chips_of_each_limit_that_they_may_draw_on(
     config = parse(stack_text(pools=pools, runs=runs(**fields), quotas=QUOTA % kind))
     found = account(config.quotas[0], [config])
     assert (found.used, found.runs) == (drawn, drawn)
+    assert [(each.stack, each.pool) for each in found.draws] == ([("ci", "other runs")] if drawn else [])
 
 
 def test_phases_and_the_controller_leave_the_chips_of_runs_to_them() -> None:
