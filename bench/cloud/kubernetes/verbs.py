@@ -28,7 +28,7 @@ from infra.model.facts import read_yaml
 APPLY: Final = "application/apply-patch+yaml"
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
-_EQUAL: Final = re.compile(r"\s*([^\s=!,()]+)\s*(==|=|!=)\s*([^\s,()]*)\s*")
+_EQUAL: Final = re.compile(r"\s*([^\s=!,()]+)\s*(?:(==|=|!=)\s*([^\s,()]*)\s*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +126,14 @@ def fitting(query: Mapping[str, str]) -> Callable[[JsonObject], bool]:
     return fits
 
 
-def _requirements(selector: str) -> list[tuple[str, bool, str]]:
-    """What is to be had, whether it or anything else is, and its value."""
+def _requirements(selector: str) -> list[tuple[str, bool, str | None]]:
+    """What is to be had, whether it or anything else is, and its value: any but None for a KEY alone."""
     found = []
     for part in filter(None, selector.split(",")):
         match = _EQUAL.fullmatch(part)
         if match is None:
-            raise bad_request(f"invalid selector: {part!r}. KEY=VALUE and KEY!=VALUE are served here")
-        found.append((match[1], match[2] != "!=", match[3]))
+            raise bad_request(f"invalid selector: {part!r}. KEY, KEY=VALUE and KEY!=VALUE are served here")
+        found.append((match[1], match[2] in ("=", "=="), match[3]))
     return found
 
 
