@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from infra.fleet.controller.keys import (
     SourceName,
     suspect_key,
 )
-from infra.fleet.controller.memory import EMPTY, UnreadableMemoryError
+from infra.fleet.controller.memory import EMPTY, Backoff, UnreadableMemoryError
+from infra.fleet.controller.observed import Trouble
 from infra.fleet.status.timeline import remembered_as
 from infra.fleet.versions import PartKind, VersionPart
 from infra.model.catalogue import CapacityKind
-from tests.fleet.controller.given_fleet import START
+from tests.fleet.controller.given_fleet import HOME, START, SWEEP
 
 
 def test_a_memory_that_an_older_controller_wrote_is_read_by_what_it_names_and_written_as_it_was() -> None:
@@ -91,3 +93,10 @@ def test_keys_are_read_as_they_are_written() -> None:
     finding = FindingKey.unknown(SourceName(SourceKind.GITHUB, "repos/a-lab/code"))
     assert (FindingKey.parse(str(finding)), str(finding)) == (finding, "unknown github repos/a-lab/code")
     assert str(SourceName(SourceKind.REQUESTS)) == "wishes"
+
+
+def test_waits_that_people_end_are_over_and_how_often_it_failed_stays() -> None:
+    key = BackoffKey(HOME, "v5litepod-4", CapacityKind.SPOT)
+    wait = Backoff(failures=3, trouble=Trouble.QUOTA, last=START, until=START + SWEEP, since=START, text="no more")
+    memory = replace(EMPTY, sweeps=9, backoff={key: wait})
+    assert memory.without_waits() == replace(memory, backoff={key: replace(wait, until=START)})

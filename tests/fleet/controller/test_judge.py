@@ -168,3 +168,53 @@ def test_a_vm_boots_until_it_served_or_its_allowance_is_over(states: tuple[str, 
         found = judge(seen(FLEET, nodes=listed, runners=runners, zones=BOTH), memory=memory, now=now)
         memory = found.memory
     assert found.boots(ZERO, found.slot(ZERO)) is boots
+
+
+def test_an_unfit_vm_is_told_with_its_own_reason_and_another_with_none() -> None:
+    lost = served(FLEET, but=(ZERO.name,))
+    found = judge(sight(runners=lost, reports=report(ZERO.name, Phase.UNFIT, proved=HOME))).slot(ZERO)
+    assert (found.subject, found.rule.id, found.detail) == (ZERO.name, "slot-unfit", "no chips")
+    idle = judge(sight(reports=report(ZERO.name, Phase.IDLE))).slot(ZERO)
+    assert (idle.rule.id, idle.detail, idle.until) == ("slot-serving", "", None)
+
+
+def test_a_vm_of_a_pool_that_serves_nothing_is_looked_at_by_its_state_alone() -> None:
+    bare = replace(ZERO, serves=())
+    desired = replace(FLEET, slots=(bare, ONE))
+    assert judge(sight(), desired).slot(bare).rule.id == "slot-runnerless"
+
+
+def test_where_a_vm_stands_is_where_it_is_made_then_where_it_is_then_its_home() -> None:
+    assert judge(sight()).zone(ZERO) == HOME
+    assert judge(sight(s0="DELETING"), memory=Memory(creating=CREATING)).zone(ZERO) == AWAY
+    assert judge(sight(), memory=Memory(creating=CREATING)).zone(ZERO) == HOME
+    away = seen(FLEET, nodes=(node(ZERO.name, zone=AWAY, capacity=CapacityKind.SPOT),), zones=BOTH)
+    assert judge(away).zone(ZERO) == AWAY
+    assert judge(sight(s0="")).zone(ZERO) == HOME
+    assert judge(sight(s0="", zones={HOME: DARK, AWAY: KNOWN})).zone(ZERO) is None
+
+
+def test_a_vm_of_a_run_is_told_by_its_run_and_goes_when_its_time_is_over() -> None:
+    now = int(START.timestamp())
+    for expires, told in {
+        f"{now}": ("run-expired", "run 77-1"), f"{now + 1}": ("run-current", "run 77-1"), "": ("run-current", ""),
+    }.items():  # fmt: skip
+        vm = node("r", labels={"tidepool-run": "77-1", "tidepool-expires": expires})
+        found = judge(sight(vm)).run_vm(vm)
+        assert (found.rule.id, found.detail) == told
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({}, "a runner of it is online"),
+        ({"runners": LOST, "github": DARK}, "GitHub does not say whether it runs a job"),
+        ({"runners": LOST, "reports_source": DARK}, "its report cannot be read"),
+        ({"runners": LOST, "reports": report(ZERO.name, Phase.BUSY)}, "it says that it runs a job"),
+    ],
+)
+def test_a_stuck_vm_keeps_its_slot_for_a_reason(given: dict[str, Any], why: str) -> None:
+    found = judge(sight(s0="HIDDEN", **given))
+    stuck = found.fleet.slots[ZERO.name]
+    assert stuck is not None
+    assert found.stays(ZERO, stuck) == why

@@ -148,3 +148,15 @@ def test_a_manifest_and_a_command_begin_another_epoch() -> None:
 def test_a_holder_is_named_by_machine_and_process_and_differs_each_time() -> None:
     assert this_process() != this_process()
     assert [len(part) for part in this_process().split("/")][2] == 8
+
+
+def test_a_lease_is_as_old_as_its_last_renewal() -> None:
+    clock = Clock()
+    mine = lease(Shelf(), clock=clock)
+    assert mine.is_older_than(timedelta())
+    mine.take()
+    clock.now += minutes(2)
+    assert mine.is_older_than(minutes(2))
+    assert not mine.is_older_than(minutes(2) + SECOND)
+    mine.take()
+    assert not mine.is_older_than(SECOND)

@@ -134,3 +134,11 @@ def test_a_vm_that_a_list_lacks_keeps_what_it_was_told() -> None:
 def test_where_a_region_has_no_copy_the_one_of_the_home_is_pulled_until_it_has() -> None:
     assert told(away(SOME), away(SOME)) == []
     assert told(away(SOME), away(ALL), away(ALL)) == ["us-central1/r@sha256:a"]
+
+
+def test_one_that_is_lost_after_the_canary_counts_as_proved() -> None:
+    pool = steady()
+    pool.target = target("b")
+    pool.sweeps(2)
+    pool.gone = pool.vm(1)
+    assert pool.sweep() == ["3:b", "4:b"], "whoever takes its place boots with it"

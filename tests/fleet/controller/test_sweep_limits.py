@@ -14,17 +14,22 @@ from infra.fleet.controller.actions import (
     Held,
     Proposal,
     Recreate,
+    RemoveRunner,
     Urgency,
     subject,
 )
 from infra.fleet.controller.desired import ControllerSettings, Desired
 from infra.fleet.controller.limits import (
+    A_SWEEP,
+    FUSE_MINUTES,
+    FUSE_SWEEPS,
     HOUR,
     Limited,
     Losses,
     fuse,
     is_far,
     limited,
+    trickles,
 )
 from infra.fleet.controller.memory import EMPTY, Fuse, Memory, VmMemory
 from infra.model.catalogue import CapacityKind
@@ -153,3 +158,32 @@ def test_urgent_proposals_come_first_then_those_that_were_tried_least_then_by_na
     drawn = [tuple(allowed(limits(*flood, memory=Memory(sweeps=sweep)))) for sweep in range(4)]
     assert len(set(drawn)) == 4, "another lot in every sweep"
     assert drawn == [tuple(allowed(limits(*flood[::-1], memory=Memory(sweeps=sweep)))) for sweep in range(4)]
+
+
+@pytest.mark.parametrize("kind", [Delete, RemoveRunner])
+def test_one_sweep_asks_github_so_often_and_the_next_goes_on(kind: type) -> None:
+    most = A_SWEEP[kind]
+
+    def asked(number: int) -> Proposal:
+        gone = RemoveRunner(scope="orgs/a-lab", id=number, name=f"vm-{number}", rule="r", reason="")
+        return Proposal(action=gone) if kind is RemoveRunner else delete(f"vm-{number}")
+
+    found = limits(*(asked(number) for number in range(most + 1)), drain("a"), serving=serving("a", "b"))
+    assert len(found.allowed) == most + 1
+    assert [why for _, why, _, _ in held(found)] == [f"this sweep has done {most} of this kind; the next goes on"]
+    assert "a" in allowed(found)
+
+
+def test_a_blown_fuse_lets_one_vm_a_pool_go_after_minutes_and_sweeps() -> None:
+    old = START - timedelta(minutes=FUSE_MINUTES)
+    assert trickles(Fuse(since=old, sweeps=FUSE_SWEEPS), START)
+    assert not trickles(Fuse(since=old + SECOND, sweeps=FUSE_SWEEPS), START)
+    assert not trickles(Fuse(since=old, sweeps=FUSE_SWEEPS - 1), START)
+    young = Fuse(since=START - minutes(5))
+    why = "the fuse is blown since 11:55: more than a third of the fleet looks lost at once"
+    found = limits(delete("a"), drain("b"), blown=young, serving=serving("b", "c"))
+    assert (allowed(found), held(found)) == (["b"], [("a", why, None, False)])
+    found = limits(delete("a"), delete("b"), delete("c", pool="other"), blown=Fuse(since=old, sweeps=FUSE_SWEEPS))
+    (late,) = held(found)
+    assert late[1:] == ("the fuse is blown: one VM a pool and sweep", None, False)
+    assert {each.pool for each in found.allowed} == {POOL, "other"}
