@@ -347,3 +347,22 @@ def test_an_order_changes_what_it_says_and_nothing_else(action: Action, written:
     assert came(actor(Tpus(), records=records).do(action)) == (Result.DONE, "")
     assert records.bodies == {bucket_names.orders_object(VM): {**before, **written}}
     assert records.mends, "orders that cannot be read keep nobody from new ones"
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "zone_in_trouble"),
+    [(404, Result.DONE, False), (403, Result.FAILED, False), (499, Result.FAILED, False), (500, Result.FAILED, True)],
+)
+def test_a_refused_delete_is_told_and_only_a_zone_that_fails_is_left_alone(
+    status: int, result: Result, zone_in_trouble: bool
+) -> None:
+    tpus = Tpus(DEAD, node(OTHER, "PREEMPTED"), delete=refusal(status))
+    acting = actor(tpus)
+    first = acting.do(Delete(node=DEAD, **WHY))
+    said = f"deleting {VM} failed: no ({status})"
+    assert came(first) == (result, "" if result is Result.DONE else said)
+    for action in (Delete(node=node(OTHER, "PREEMPTED"), **WHY), create(OTHER)):
+        left = acting.do(action)
+        assert (came(left) == (Result.LEFT, f"{HOME} is in trouble: {said}")) is zone_in_trouble
+    elsewhere = acting.do(Delete(node=node(OTHER, "PREEMPTED", zone=AWAY), **WHY))
+    assert came(elsewhere) == (Result.DONE, "it was gone already"), "another zone is not concerned"

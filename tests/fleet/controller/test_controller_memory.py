@@ -80,6 +80,7 @@ def test_entries_of_a_later_controller_are_forgotten_and_the_others_kept(kept: A
 def test_a_memory_of_a_version_further_away_is_refused(version: Any) -> None:
     with pytest.raises(UnreadableMemoryError, match=r"^it has version .*, and this controller reads 1 and 2$"):
         memories.read(content({"version": version}))
+    assert memories.read(content({"version": 0})) == memories.read(content({})) == EMPTY
     assert memories.read(content({"version": 2})) == memories.read(content({"version": 1})) == EMPTY
 
 

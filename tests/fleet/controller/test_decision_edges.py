@@ -13,8 +13,10 @@ from infra.fleet.controller.creates import (
     FIRST,
     FLOOR,
     LONGEST,
+    backoff_left,
     exhausted,
     failed,
+    is_there,
     wait,
     with_ended,
 )
@@ -30,7 +32,7 @@ from infra.fleet.controller.keys import (
     SourceKind,
     SourceName,
 )
-from infra.fleet.controller.memory import EMPTY, SILENT, Backoff, Creating, Memory, NodeMemory, Suspect, VmMemory
+from infra.fleet.controller.memory import EMPTY, LAG, SILENT, Backoff, Creating, Memory, NodeMemory, Suspect, VmMemory
 from infra.fleet.controller.observed import CreateEnded, Trouble, unknown
 from infra.fleet.controller.rules import fallbacks
 from infra.fleet.controller.sorting import sort
@@ -302,3 +304,86 @@ def test_a_fallback_is_taken_from_its_failure_and_its_minute_on(trouble: Trouble
     assert not exhausted(entry(trouble=trouble, failures=row.failures, since=since + SECOND), START)
     assert exhausted(entry(trouble=trouble, failures=row.failures, since=None, last=since), START)
     assert not exhausted(None, START)
+
+
+def test_a_fleet_larger_than_the_bound_is_remembered_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("infra.fleet.controller.decide.MAX_ENTRIES", 3)
+    desired = fleet(6)
+    memory = decide(desired, seen(desired), vms({f"flood-{index}": SECOND for index in range(20)}), START).memory
+    assert memory.vms.keys() >= {each.name for each in desired.slots}
+    assert (len(memory.vms), len(memory.nodes)) == (18, 6)
+
+
+@pytest.mark.parametrize(
+    ("state", "made", "before", "zone", "there"),
+    [
+        ("CREATING", "2", None, HOME, True),
+        ("READY", "1", "1", HOME, True),
+        ("PREEMPTED", "1", None, HOME, False),
+        ("DELETING", "1", None, HOME, False),
+        ("DELETING", "1", "1", HOME, False),
+        ("PREEMPTED", "1", "1", HOME, False),
+        ("DELETING", "2", "1", HOME, True),
+        ("PREEMPTED", "2", "1", HOME, True),
+        ("READY", "2", "1", AWAY, False),
+    ],
+)
+def test_a_create_is_over_once_its_zone_lists_what_it_made_and_not_what_was_before(
+    state: str, made: str, before: str | None, zone: str, there: bool
+) -> None:
+    desired = fleet(1)
+    name = desired.slots[0].name
+    memory = Memory(nodes={NodeKey(HOME, name): known(created=before)} if before else {})
+    observed = seen(desired, nodes=(node(name, state, zone=zone, created=made),))
+    assert is_there(name, ASKED, memory, observed, START) is there
+    assert is_there(name, ASKED, memory, observed, ASKED.at + LAG), "then it is too long ago"
+    if state == "CREATING":
+        under_way = replace(ASKED, operation="operation-1")
+        assert not is_there(name, under_way, memory, observed, START), "its operation says what became of it"
+        seen_made = Memory(nodes={NodeKey(HOME, name): known(created=made, state="CREATING")})
+        taken = seen(desired, nodes=(node(name, "PREEMPTED", created=made),))
+        assert is_there(name, under_way, seen_made, taken, START)
+
+
+def test_a_stockout_that_comes_once_a_vm_was_listed_is_a_stockout() -> None:
+    desired = fleet(1)
+    name = desired.slots[0].name
+    memory = replace(
+        Memory(creating={name: replace(ASKED, operation="operation-1")}),
+        nodes={NodeKey(HOME, name): known(state="CREATING")},
+    )
+    gone = seen(desired, nodes=(), runners=())
+    assert with_ended(memory, desired, gone, START).backoff == {}, "nobody knows yet what became of it"
+    told = replace(gone, ended=(CreateEnded(slot=name, zone=HOME, trouble=Trouble.STOCKOUT, text=""),))
+    (entry,) = with_ended(memory, desired, told, START).backoff.values()
+    assert (entry.trouble, entry.failures) == (Trouble.STOCKOUT, 1)
+    fine = replace(gone, ended=(CreateEnded(slot=name, zone=HOME, trouble=None, text=""),))
+    (entry,) = with_ended(memory, desired, fine, START).backoff.values()
+    assert entry.trouble is Trouble.UNSERVED
+
+
+def test_a_vm_that_becomes_ready_ends_the_wait_of_its_place_and_one_that_was_ready_does_not() -> None:
+    desired = fleet(1)
+    name = desired.slots[0].name
+    here = node(name)
+
+    def left(state: str, before: NodeMemory | None) -> set[str]:
+        there = BackoffKey(AWAY, V5E.name, CapacityKind.PREEMPTIBLE)
+        nodes_before = {here.key: before} if before else {}
+        memory = Memory(backoff={HERE: entry(), there: entry()}, nodes=nodes_before)
+        observed = seen(desired, nodes=(replace(here, state=state),))
+        return {key.zone for key in backoff_left(memory, desired, observed, sort(desired, observed))}
+
+    assert left("READY", None) == {AWAY}
+    assert left("READY", known(state="CREATING")) == {AWAY}
+    assert left("READY", known(created="before")) == {AWAY}
+    assert left("READY", known()) == {HOME, AWAY}
+    assert left("CREATING", None) == {HOME, AWAY}
+
+
+def test_creates_that_were_asked_for_together_are_one_failure() -> None:
+    before = entry()
+    later = START + minutes(5)
+    assert failed(before, HERE, Trouble.STOCKOUT, "again", START, later) == entry(text="again")
+    assert failed(before, HERE, Trouble.STOCKOUT, "", START + SECOND, later).failures == 4
+    assert failed(before, HERE, Trouble.QUOTA, "", START, later).failures == 1

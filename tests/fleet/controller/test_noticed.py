@@ -19,11 +19,13 @@ from infra.fleet.controller.memory import (
     ScopeMemory,
     Suspect,
     VmMemory,
+    ZoneListing,
 )
-from infra.fleet.controller.notice import STARTS, noticed
+from infra.fleet.controller.notice import BRIEF, HEARD, PROVED, STARTS, noticed, waits_for_an_image
 from infra.fleet.controller.observed import KNOWN, Observed, unknown
 from infra.fleet.controller.sorting import sort
 from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import AssignedVersion
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -32,6 +34,7 @@ from tests.fleet.controller.given_fleet import (
     V5E,
     fleet,
     minutes,
+    node,
     nodes,
     place,
     runner,
@@ -187,3 +190,86 @@ def test_a_silence_is_told_by_its_second_sweep_and_its_end_once() -> None:
     assert [kind for kind, *_ in events(later, sight("REPAIRING"))] == [EventKind.STATE]
     runnerless = replace(FLEET, slots=(replace(ZERO, serves=()), ONE))
     assert [each for each in after(later, sight(), desired=runnerless).events if each.subject == VM] == []
+
+
+@pytest.mark.parametrize(
+    ("phase", "age", "image", "waits"),
+    [
+        (Phase.PULLING, HEARD - SECOND, "", True),
+        (Phase.PULLING, HEARD, "", False),
+        (Phase.PULLING, SECOND - HEARD, "", True),
+        (Phase.IDLE, SECOND, "", False),
+        (Phase.PULLING, SECOND, "i", False),
+        (Phase.PULLING, SECOND, None, False),
+    ],
+)
+def test_a_vm_waits_for_an_image_where_its_orders_and_its_own_fresh_word_say_so(
+    phase: Phase, age: timedelta, image: str | None, waits: bool
+) -> None:
+    memory = of(assigned=None if image is None else AssignedVersion(image, "b"))
+    word = ReportSeen(vm=VM, pool=POOL, phase=phase, at=NOW - age, proved=HOME)
+    observed = sight(runners=LOST, reports={VM: word})
+    assert waits_for_an_image(node(VM), memory, observed, NOW) is waits
+    assert not waits_for_an_image(node(VM), EMPTY, observed, NOW)
+    assert not waits_for_an_image(node(VM), memory, sight(), NOW)
+    found = after(ready(memory, unserved=START, restarted=START), observed).nodes[HERE]
+    assert (found.unserved, found.restarted) == ((None, None) if waits else (START, START))
+
+
+@pytest.mark.parametrize(("deaf", "kept"), [(BRIEF - SECOND, True), (BRIEF, False)])
+def test_an_outage_of_github_gives_a_vm_its_whole_allowance_and_a_lapse_does_not(deaf: timedelta, kept: bool) -> None:
+    observed = sight(runners=(), scopes=dict.fromkeys(FLEET.scopes, DARK))
+    memory = replace(ready(of(), unserved=START), unheard=dict.fromkeys(FLEET.scopes, NOW - deaf))
+    assert after(memory, observed).nodes[HERE].unserved == (START if kept else None)
+    assert after(replace(memory, unheard={}), observed).unheard == dict.fromkeys(FLEET.scopes, NOW)
+    assert after(memory, sight()).unheard == {}
+
+
+@pytest.mark.parametrize(
+    ("age", "given", "remade"),
+    [(PROVED, {}, 0), (PROVED - SECOND, {}, 3), (PROVED, {"runners": LOST}, 3)],
+    ids=["an hour", "less", "does not serve"],
+)
+def test_a_replacement_is_forgotten_once_its_vm_served_for_an_hour_after_it(
+    age: timedelta, given: Any, remade: int
+) -> None:
+    found = after(of(remade=3, remade_at=NOW - age, attempts=2), sight(**given)).vms[VM]
+    assert (found.remade, found.remade_at is None) == (remade, not remade)
+    assert found.attempts == (2 if given else 0)
+
+
+def test_each_zone_remembers_when_it_was_listed_whole_and_how_often_it_was_silent_since() -> None:
+    once = after(EMPTY, sight(epoch="e"))
+    assert once.listed == dict.fromkeys((HOME, AWAY), ZoneListing(at=NOW, epoch="e"))
+    silent = sight(zones={HOME: KNOWN, AWAY: DARK}, epoch="f")
+    later, last = NOW + minutes(2), NOW + minutes(4)
+    twice = after(after(once, silent, later), silent, last)
+    assert twice.listed[AWAY] == ZoneListing(at=NOW, epoch="e", failed=2, silent=later)
+    assert twice.listed[HOME] == ZoneListing(at=last, epoch="f")
+    assert AWAY not in after(EMPTY, silent).listed, "of one that was never listed nothing is known"
+
+
+def test_a_node_is_remembered_as_it_was_listed_first_and_since_it_is_as_it_is() -> None:
+    before = ready(of(tried={HOME: START}), asked=START)
+    steady = after(before, sight()).nodes[HERE]
+    assert (steady.first_seen, steady.since, steady.seen, steady.asked) == (START, START, NOW, START)
+    sick = after(ready(of(), health="TIMEOUT"), sight()).nodes[HERE]
+    assert (sick.first_seen, sick.since) == (START, NOW)
+    anew = after(ready(of(tried={HOME: NOW}), created="before"), sight()).nodes[HERE]
+    assert (anew.first_seen, anew.since, anew.asked) == (NOW, NOW, NOW)
+    assert after(EMPTY, sight()).nodes[HERE].asked is None
+
+
+def test_a_zone_that_answers_lacks_the_vm_since_the_first_list_without_it() -> None:
+    gone = sight(nodes=nodes(FLEET)[1:])
+    assert after(of(tried={AWAY: NOW}), gone).vms[VM].lacked == {HOME: NOW, AWAY: NOW}
+    assert after(of(lacked={HOME: START}), gone).vms[VM].lacked == {HOME: START}
+    assert after(of(lacked={HOME: START}), sight()).vms[VM].lacked == {}
+    silent = sight(nodes=nodes(FLEET)[1:], zones={HOME: DARK, AWAY: KNOWN})
+    assert after(of(), silent).vms[VM].lacked == {}
+
+
+def test_a_new_memory_takes_a_silent_zone_for_one_where_a_vm_may_be_and_an_older_one_does_not() -> None:
+    silent = sight(zones={HOME: KNOWN, AWAY: DARK})
+    assert after(EMPTY, silent).vms[VM].tried == {AWAY: NOW}
+    assert after(replace(EMPTY, sweeps=1), silent).vms[VM].tried == {}

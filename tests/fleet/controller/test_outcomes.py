@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from infra.fleet.controller.actions import Action, Assign, Create, Drain, Recreate, Restart
-from infra.fleet.controller.events import Result
+from infra.fleet.controller.events import EventKind, Result
 from infra.fleet.controller.keys import NodeKey, OrphanKey, RunnerKey
 from infra.fleet.controller.memory import EMPTY, Creating, Memory, NodeMemory, Suspect, VmMemory
+from infra.fleet.controller.observed import Trouble
 from infra.fleet.controller.outcomes import ActionOutcome, intended, learned
 from infra.fleet.versions import AssignedVersion
 from infra.model.catalogue import CapacityKind
@@ -150,3 +151,31 @@ def test_a_restart_is_remembered_by_its_number_and_of_the_nodes_of_that_name() -
     assert after.vms[VM].restart == 4
     assert {key.name: each.restarted for key, each in after.nodes.items()} == {VM: NOW, OTHER: None}
     assert came(memory, Restart(vm=VM, number=4, **WHY), Result.FAILED).nodes == memory.nodes
+
+
+def test_a_create_is_remembered_before_it_is_asked_for_with_the_one_before_it() -> None:
+    memory = intended(
+        of(attempts=1, tried={HOME: EARLIER, AWAY: BEFORE}, lacked={HOME: BEFORE, AWAY: BEFORE}), (create(),), NOW
+    )
+    known = memory.vms[VM]
+    assert memory.creating == {VM: Creating(zone=HOME, capacity=CapacityKind.PREEMPTIBLE, at=NOW, before=EARLIER)}
+    assert (known.attempts, known.tried, known.lacked) == (2, {HOME: NOW, AWAY: BEFORE}, {AWAY: BEFORE})
+
+
+@pytest.mark.parametrize(
+    ("result", "trouble", "attempts", "event"),
+    [
+        (Result.LEFT, None, 1, False),
+        (Result.CHANGED, None, 2, True),
+        (Result.FAILED, None, 2, True),
+        (Result.DONE, None, 2, False),
+        (Result.DEFERRED, None, 2, True),
+    ],
+)
+def test_what_was_left_has_its_turn_first_and_what_did_not_come_about_is_told(
+    result: Result, trouble: Trouble | None, attempts: int, event: bool
+) -> None:
+    memory = came(of(attempts=2), create(), result, trouble=trouble, text="so it was")
+    assert memory.vms[VM].attempts == attempts
+    told = [(each.subject, each.what, each.kind, each.result) for each in memory.events]
+    assert told == ([(VM, "so it was", EventKind.CAME_TO, result)] if event else [])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.fleet.controller.actions import Create, Drain, Proposal, Recreate, Restart, Urgency
+from infra.fleet.controller.actions import Create, Drain, Proposal, Recreate, RemoveRunner, Restart, Urgency
 from infra.fleet.controller.desired import Desired
 from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.keys import BackoffKey
@@ -17,6 +17,8 @@ from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, Trouble, 
 from infra.fleet.controller.propose import Proposals
 from infra.fleet.controller.rules import remakes
 from infra.fleet.controller.sorting import sort
+from infra.fleet.reports import Phase, ReportSeen
+from infra.fleet.versions import AssignedVersion, PoolVersion
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -217,3 +219,51 @@ def test_what_only_people_can_free_or_mend_is_told_where_it_is_declared(
     found = proposed(sight(), replace(sweeps(FLEET, sight(), 1)[-1].memory, backoff={key: wait}))
     told = [(each.subject, each.rule, each.reason) for each in found.findings]
     assert told == ([(str(key), rule, "no chips left")] if rule else [])
+
+
+def test_what_stands_idle_though_it_has_no_image_is_told_of_its_pool() -> None:
+    one = fleet(1)
+    (only,) = one.slots
+    word = ReportSeen(vm=only.name, pool=POOL, phase=Phase.PULLING, at=START, proved=HOME)
+    observed = seen(one, runners=(), reports={only.name: word}, targets={POOL: PoolVersion()})
+    memory = replace(EMPTY, vms={only.name: VmMemory(seen=START, assigned=AssignedVersion("", ""))})
+    found = proposed(observed, memory, desired=one)
+    told = [(each.subject, each.rule, bool(each.reason)) for each in found.findings if each.rule == "slot-imageless"]
+    assert told == [(POOL, "slot-imageless", True)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "observed"),
+    [
+        ("unknown", sight(reports_source=DARK)),
+        ("unknown", sight(requests_source=DARK)),
+        ("unknown", sight(zones={HOME: KNOWN, AWAY: DARK})),
+    ],
+)
+def test_a_source_that_does_not_answer_is_told_by_its_name(rule: str, observed: Observed) -> None:
+    found = proposed(observed)
+    unknown_ = {str(name): source.reason for name, source in observed.sources.items() if not source.known}
+    assert len(unknown_) == 1
+    assert {each.subject: each.reason for each in found.findings if each.rule == rule} == unknown_
+    assert {each.since for each in found.findings} == {START}
+
+
+def test_an_orphan_that_serves_is_first_drained_and_counts_as_a_loss() -> None:
+    serving = sight(ORPHAN, runners=(*served(FLEET), runner(ORPHAN.name, number=99)))
+    memory = sweeps(FLEET, serving, 1)[-1].memory
+    found = proposed(serving, replace(memory, sweeps=9), after=60)
+    proposal = of(found, Drain)
+    assert (proposal.pool, proposal.takes, proposal.deletes, proposal.freeze) == (POOL, ORPHAN.name, True, False)
+    assert proposal.patience == START + found.judge.patience
+    assert (found.to_delete, proposal.urgency) == (1, Urgency.TIDY)
+
+
+def test_a_runner_of_no_vm_is_removed_once_it_was_gone_for_long() -> None:
+    gone = runner(f"{POOL}-{HOME}-8", number=88, online=False)
+    observed = sight(runners=(*served(FLEET), gone))
+    memory = sweeps(FLEET, observed, 1)[-1].memory
+    found = proposed(observed, replace(memory, sweeps=9), after=24 * 60)
+    action = of(found, RemoveRunner).action
+    assert isinstance(action, RemoveRunner)
+    assert (action.scope, action.id, action.name) == (gone.scope, 88, gone.name)
+    assert of(found, RemoveRunner) == Proposal(action=action)
