@@ -76,9 +76,6 @@ def known(at: datetime = START, *, created: str = MADE, state: str = "READY") ->
     )
 
 
-# Findings
-
-
 def test_a_finding_is_told_once_and_stands_since_it_was_first_seen() -> None:
     desired = fleet(1)
     strange = seen(desired, nodes=(*nodes(desired), node("a", labels={})))
@@ -98,7 +95,7 @@ def test_a_fuse_that_holds_deletions_says_how_much_looks_lost() -> None:
     decision = decide(desired, seen(desired, nodes=nodes(desired, s0="FAILED", s1="FAILED", s2="FAILED")), EMPTY, START)
     assert decision.fuse_blown
     (found,) = (each for each in decision.findings if each.rule == OwnRule.FUSE)
-    assert (found.subject, found.since) == ("ci", START)
+    assert (found.subject, found.since, found.costs) == ("ci", START, True)
     assert found.reason == "deletions are held: 3 of 6 declared VMs look lost, 0 of 6 would go as orphans"
 
 
@@ -113,9 +110,6 @@ def test_a_pool_is_told_in_numbers() -> None:
     counted = replace(told, unhealthy={}, booting={})
     assert counted == PoolFigures(desired=4, ready=2, online=3, busy=1, away=0)
     assert (names[2] in told.unhealthy, list(told.booting)) == (False, [names[0]])
-
-
-# How long something is remembered
 
 
 def vms(at: dict[str, timedelta]) -> Memory:
@@ -225,9 +219,6 @@ def test_a_clock_that_went_back_by_a_minute_changes_nothing_and_by_more_brings_a
     assert after(Memory(last=times[1], replacements={"tpu-ci": times})).replacements == {"tpu-ci": (START, START)}
     assert clocked(minutes(1)).since == START + minutes(1)
     assert clocked(minutes(1) + SECOND).since == START
-
-
-# Creates that fail
 
 
 @pytest.mark.parametrize("trouble", list(LONGEST))
@@ -387,3 +378,16 @@ def test_creates_that_were_asked_for_together_are_one_failure() -> None:
     assert failed(before, HERE, Trouble.STOCKOUT, "again", START, later) == entry(text="again")
     assert failed(before, HERE, Trouble.STOCKOUT, "", START + SECOND, later).failures == 4
     assert failed(before, HERE, Trouble.QUOTA, "", START, later).failures == 1
+
+
+@pytest.mark.parametrize(("attempts", "online", "left"), [(1, True, False), (1, False, True), (0, True, True)])
+def test_a_wait_for_a_vm_that_never_served_ends_once_one_serves(attempts: int, online: bool, left: bool) -> None:
+    desired = fleet(1)
+    (name,) = (each.name for each in desired.slots)
+    memory = Memory(
+        backoff={HERE: entry(trouble=Trouble.UNSERVED)},
+        vms={name: VmMemory(seen=START, attempts=attempts)},
+        nodes={NodeKey(HOME, name): known()},
+    )
+    observed = seen(desired, runners=(runner(name, online=online),))
+    assert bool(backoff_left(memory, desired, observed, sort(desired, observed))) is left

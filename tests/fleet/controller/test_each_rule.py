@@ -12,8 +12,12 @@ from infra.fleet.controller import rules
 from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import ControllerSettings, Desired
+from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.memory import EMPTY, Memory
+from infra.fleet.controller.notice import noticed
 from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, unknown
+from infra.fleet.controller.propose import Proposals
+from infra.fleet.controller.sorting import sort
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import PoolVersion
@@ -247,13 +251,17 @@ CASES: dict[str, Case] = {
 OWN_TEST = {"slot-missed"}
 
 
-def lived(case: Case) -> Decision:
+def remembers(case: Case) -> tuple[Memory, datetime]:
+    """What is remembered before the last sweep, and when that is."""
     memory = case.memory
-    for at in case.at:
+    for at in case.at[:-1]:
         now = START + timedelta(minutes=at)
-        decision = decide(case.desired, case.observed, memory, now)
-        memory = remembered(decision, case.desired, now)
-    return decision
+        memory = remembered(decide(case.desired, case.observed, memory, now), case.desired, now)
+    return memory, START + timedelta(minutes=case.at[-1])
+
+
+def lived(case: Case) -> Decision:
+    return decide(case.desired, case.observed, *remembers(case))
 
 
 def done_to(decision: Decision, about: str) -> list[tuple[str, str]]:
@@ -317,3 +325,34 @@ def test_a_report_is_believed_of_the_vm_that_stands_and_not_of_its_predecessor(
     )
     decision = first(FLEET, lost(nodes=made, reports={VM: replace(unfit(), at=written)}))
     assert (("Recreate", VM) in doing(decision)) is believed
+
+
+@pytest.mark.parametrize(
+    ("rule", "pool", "takes", "deletes", "freeze"),
+    [
+        ("orphan-dead", "tpu-ci", "", False, False),
+        ("orphan-idle", "tpu-ci", "", True, False),
+        ("orphan-undrained", "tpu-ci", AT_ORPHAN, True, False),
+        ("window-idle", "tpu-ci", "", False, True),
+        ("window-undrained", "tpu-ci", "", False, True),
+        ("run-expired", "", "", True, True),
+    ],
+)
+def test_what_goes_is_limited_by_what_may_live_on_it(
+    rule: str, pool: str, takes: str, deletes: bool, freeze: bool
+) -> None:
+    case = CASES[rule]
+    memory, now = remembers(case)
+    sorted_ = sort(case.desired, case.observed)
+    memory = noticed(memory, case.desired, case.observed, sorted_, now)
+    found = Proposals(judge=Judge(desired=case.desired, observed=case.observed, fleet=sorted_, memory=memory, now=now))
+    found.judge_everything()
+    (one,) = (each for each in found.proposals if subject(each.action) == case.about)
+    assert (one.pool, one.takes, one.deletes, one.freeze) == (pool, takes, deletes, freeze)
+
+
+@pytest.mark.parametrize(
+    ("rule", "costs"), [("slot-hidden", True), ("orphan-stuck", True), ("orphan-hidden", False), ("stranger", False)]
+)
+def test_a_finding_costs_where_a_slot_lacks_its_vm(rule: str, *, costs: bool) -> None:
+    assert [each.costs for each in lived(CASES[rule]).findings if each.rule == rule] == [costs]

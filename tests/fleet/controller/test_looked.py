@@ -237,3 +237,15 @@ def test_where_no_runner_is_looked_for_a_vm_of_a_strange_pool_may_have_one() -> 
         "nobody knows with which repository runners of pool old are registered; "
         "declare the pool, or delete its VMs by hand once they have no job"
     )
+
+
+def test_where_memory_forgot_it_runners_are_looked_for_wherever_the_broker_registered_them() -> None:
+    found = look(registered=frozenset({SCOPE, "orgs/before"}))
+    assert found.left == {"orgs/old": KNOWN, "orgs/before": KNOWN}
+
+
+def test_a_source_of_several_scopes_that_fails_is_asked_for_each() -> None:
+    both = SimpleNamespace(sources=lambda scopes: {"all": (*scopes, "orgs/more")})
+    found = look(both, **{"all": GitHubError("too many"), "orgs/more": GitHubError("404")})
+    assert (found.scopes, found.github) == ({SCOPE: KNOWN, "orgs/more": unknown("404")}, KNOWN)
+    assert found.runners == WHOLE.runners

@@ -15,13 +15,13 @@ from infra.fleet.controller.memory import EMPTY
 from infra.fleet.controller.observe import DEADLINE, Observer
 from infra.fleet.controller.observed import KNOWN
 from infra.fleet.controller.tpu_api import nodes as list_nodes
-from infra.fleet.controller.vm_records import to_be_asked
+from infra.fleet.controller.vm_records import order, to_be_asked
 from infra.fleet.google import Api, clients, execute
 from infra.fleet.records import Records
 from infra.fleet.reports import Phase, ReportSeen
-from infra.fleet.versions import AssignedVersion
+from infra.fleet.versions import AssignedVersion, PoolVersion, Rollout
 from infra.model import bucket_names
-from tests.fleet.controller.given_fleet import HOME, START, first, fleet, nodes, seen
+from tests.fleet.controller.given_fleet import HOME, START, first, fleet, nodes, seen, slot
 
 if TYPE_CHECKING:
     from bench.cloud.testing import TestCloud
@@ -159,3 +159,24 @@ def test_a_refusal_of_github_says_what_to_do(monkeypatch: pytest.MonkeyPatch, st
     monkeypatch.setattr(urllib3.PoolManager, "request", lambda *_, **__: answer)
     with pytest.raises(GitHubError, match=f"GET repos/a-lab/code/actions/runners: {status}: .*{step}"):
         github.runners("repos/a-lab/code")
+
+
+def test_orders_are_read_of_a_few_vms_of_each_pool_of_which_no_rollout_is_remembered(observer: Observer) -> None:
+    desired = fleet(slots=(*(slot(index) for index in range(20)), slot(0, pool="known")))
+    with clients("a-lab", observer.endpoint) as google:
+        records = Records(google=google, bucket=BUCKET)
+        for vm, said in (
+            (0, b'{"image": "r@sha256:a"}'),
+            (1, b'{"image": null}'),
+            (2, b"[]"),
+            (3, b'{"image": "none"}'),
+        ):
+            records.put_once(bucket_names.orders_object(desired.slots[vm].name), said, "application/json")
+        order(records, "known-us-west4-a-0", image="r@sha256:b")
+        order(records, desired.slots[19].name, image="r@sha256:b")
+    known = Rollout(stable=PoolVersion(), target=PoolVersion(), since=START)
+    seen = observer.observe(desired, replace(EMPTY, rollouts={"known": known}))
+    assert (seen.told_source, seen.told) == (
+        KNOWN,
+        {desired.slots[0].name: AssignedVersion("r@sha256:a"), desired.slots[3].name: AssignedVersion("")},
+    )

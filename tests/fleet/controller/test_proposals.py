@@ -267,3 +267,16 @@ def test_a_runner_of_no_vm_is_removed_once_it_was_gone_for_long() -> None:
     assert isinstance(action, RemoveRunner)
     assert (action.scope, action.id, action.name) == (gone.scope, 88, gone.name)
     assert of(found, RemoveRunner) == Proposal(action=action)
+
+
+@pytest.mark.parametrize(
+    ("state", "attempts", "waits"), [("FAILED", 1, True), ("FAILED", 0, False), ("PREEMPTED", 1, False)]
+)
+def test_a_create_whose_vm_never_served_begins_a_wait_of_its_place(state: str, attempts: int, waits: bool) -> None:
+    one = FLEET.slots[1]
+    memory = replace(EMPTY, vms={one.name: VmMemory(seen=START, attempts=attempts, tried={HOME: START})})
+    observed = seen(FLEET, nodes=nodes(FLEET, s1=state), runners=served(FLEET, but=(one.name,)), zones=BOTH)
+    found = proposed(observed, memory)
+    key = BackoffKey(HOME, V5E.name, CapacityKind.PREEMPTIBLE)
+    kept = {at: (wait.trouble, wait.text) for at, wait in found.judge.memory.backoff.items()}
+    assert kept == ({key: (Trouble.UNSERVED, "no VM served in time: it could not be made")} if waits else {})
