@@ -97,3 +97,19 @@ def test_a_group_is_looked_for_on_every_page(monkeypatch: pytest.MonkeyPatch) ->
     assert client.sent[0] == {"permissions": {"organization_self_hosted_runners": "write"}}
     assert [path.rpartition("=")[2] for verb, path, *_ in client.asked if verb == "GET"] == ["1", "2"]
     assert client.sent[-1] == {"name": "r", "runner_group_id": 1, "labels": ["tpu"], "work_folder": "_work"}
+
+
+def test_jobs_are_read_with_a_token_that_reads_them_and_does_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client(token("t"), *[(200, {"workflow_runs": [], "total_count": 0})] * 9)
+    assert app(monkeypatch, client).jobs("lab/code", deadline=9).waiting == ()
+    assert client.sent[0] == {"repositories": ["code"], "permissions": {"actions": "read"}}
+    assert {call[0] for call in client.asked[1:]} == {"GET"}
+
+
+def test_a_token_is_kept_until_five_minutes_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client(token("one"), (404, {}), (404, {}), token("two"), (404, {}))
+    made = app(monkeypatch, client)
+    for minute in (0, 54, 55):
+        made.clock = lambda minute=minute: datetime(2026, 11, 21, 0, minute, tzinfo=UTC)
+        made.runner(REPO, 7, deadline=9)
+    assert [used for verb, _, used, _ in client.asked if verb == "GET"] == ["one", "one", "two"]

@@ -150,7 +150,9 @@ def test_replacements_count_for_less_than_an_hour() -> None:
 
 def test_pools_and_zones_that_left_are_remembered_for_less_than_a_week() -> None:
     times = {"old": START - WEEK, "late": START - WEEK + SECOND}
-    kept = after(Memory(pools=times, zones=times))
+    kept = after(Memory(sweeps=1, pools=times, zones=times, forgot=START - WEEK))
+    assert kept.forgot is None
+    assert after(Memory(sweeps=1, forgot=times["late"])).forgot == times["late"]
     assert kept.pools.keys() - {"tpu-ci"} == {"late"}
     assert kept.zones.keys() - {HOME} == {"late"}
 
