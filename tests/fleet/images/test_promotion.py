@@ -12,7 +12,7 @@ import pytest
 from infra.fleet.google import GoogleError
 from infra.fleet.images.promotion import Moved, Promotion
 from infra.fleet.records import Body, WriteResult
-from infra.model import bucket_names
+from infra.model import bucket_names, names
 from infra.model.errors import ConfigError
 from tests.fleet.images.worlds import NOW, OTHER_POOL, PLACES, POOL, REGIONS, World, digest
 
@@ -40,6 +40,14 @@ def test_a_promoted_digest_is_what_vms_of_every_region_pull_from_their_own_regio
     assert world.pointed() == {
         region: f"{region}-docker.pkg.dev/hai-gcp-models/marin-ci/tpu-ci@{digest('a')}" for region in REGIONS
     }
+
+
+def test_a_promotion_says_what_was_before_and_which_tags_it_set() -> None:
+    world = start()
+    for before, letter in ((None, "a"), (digest("a"), "b")):
+        (moved,) = world.promotion.promote((POOL,), "tpu-ci", digest(letter), NOW)
+        tags = tuple(f"{place}:{names.in_use_tag(POOL, digest(letter))}" for place in PLACES)
+        assert (moved.before, moved.kept) == (before, tags)
 
 
 def test_promoting_the_same_again_changes_nothing() -> None:

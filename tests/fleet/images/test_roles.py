@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infra.fleet.images.promotion import RoleImages
+from infra.fleet.images.promotion import ROLES, RoleImages
+from infra.fleet.images.where import Use, in_record
 from infra.model.images.record_documents import EARLIER_TARGETS
 from tests.fleet.images.worlds import NOW, PLACES, World, digest
 
@@ -24,6 +25,9 @@ def test_what_a_revert_brings_back_stays_and_what_none_does_goes() -> None:
         roles.keep(f"{PLACE}@{digest(letter)}", NOW)
     assert world.tagged(PLACE) == {digest(letter) for letter in letters[-1 - EARLIER_TARGETS :]}
     assert roles.keep(f"{PLACE}@{digest('g')}", NOW) == (), "the second time there is nothing to do"
+    for letter, how in (("g", "runs it"), ("f", "ran it 1 before")):
+        uses = [each for each in in_record(world.store.read(), digest(letter)) if each.kind == "role"]
+        assert uses == [Use("role", f"ci/{role}", f"{how}, since 2026-11-21 03:00 UTC") for role in ROLES]
 
 
 @pytest.mark.parametrize("reference", [f"{PLACE}@{digest('z')}", f"ghcr.io/lab/controller@{digest('a')}"])

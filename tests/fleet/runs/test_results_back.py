@@ -54,6 +54,7 @@ def test_too_much_is_told_with_what_is_allowed(tmp_path: Path, monkeypatch: pyte
         unpacked(packed(a="1", b="2", c="3"), tmp_path, below=tmp_path)
     with pytest.raises(ResultsError, match="more than 4 bytes"):
         unpacked(packed(a="12345"), tmp_path, below=tmp_path)
+    assert unpacked(packed(a="12", b="34"), tmp_path, below=tmp_path) == ["a", "b"]
 
 
 def test_links_and_devices_are_left_out(tmp_path: Path) -> None:

@@ -52,7 +52,10 @@ PAUSE, LIMIT, OUTAGE = decide.PAUSE, decide.REQUEST_LIMIT, decide.OUTAGE
         ("0o", 2, 1e4, TryPlace(0, 1.0 + OUTAGE)),
         ("0o 0o", 2, 1e4, TryPlace(0, 2.0 + 2 * OUTAGE)),
         ("0o 0o 0o", 2, 1e4, TryPlace(1, 3.0)),
+        ("0o 0o 0o 1s 2s", 2, 1e4, TryPlace(0, 5.0 + PAUSE)),
         ("0s 1r", 2, 1e4, GiveUp(Reason.REFUSED, "refused at 1")),
+        ("", 2, -1.0, GiveUp(Reason.OUTAGE, "no VM after 0 attempts (the time for it is over): nothing was tried")),
+        ("0s", 2, 0.5, GiveUp(Reason.STOCKOUT, "no VM after 1 attempt (the time for it is over): stockout at 0")),
     ],
 )
 def test_what_follows_on_attempts_one_a_second(

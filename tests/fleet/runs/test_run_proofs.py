@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,12 +18,14 @@ from bench.cloud.control import CloudClock
 from infra.fleet.broker.identity import google_keys
 from infra.fleet.records import Record
 from infra.fleet.runner.supervisor.report import audience, sealed
-from infra.fleet.runs.cloud import BucketObjects
+from infra.fleet.runs.cloud import BucketObjects, GoogleTpuVms
 from infra.fleet.runs.decide import HostStatus
 from infra.fleet.runs.ports import RunError, RunPorts
 from infra.fleet.runs.reports import HostReports
 from infra.fleet.runs.run import Run
 from infra.model import bucket_access, bucket_names
+from infra.model.catalogue import CapacityKind
+from infra.model.run_records import RunVmRecord
 from tests.fleet.runs.archives import packed
 from tests.fleet.runs.test_whole_runs import A, B, Lab, lab
 
@@ -76,6 +80,68 @@ def test_an_object_of_a_run_that_cannot_be_read_is_not_named_to_the_readers_of_a
         with pytest.raises(RunError, match=r"^reading status\.json of the run in gs://") as caught:
             read(OBJECT)
         assert "key" not in str(caught.value)
+
+
+# What a run comes to, by what it is told.
+
+
+def test_hosts_of_a_slice_bring_back_into_folders_of_their_own(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content, nothing = packed(**{"out/z": "y"}), hashlib.sha256(b"").hexdigest()
+    said = HostStatus("ended", 0, log=nothing, results=hashlib.sha256(content).hexdigest())
+    monkeypatch.setattr(HostReports, "read", lambda *_: said)
+    monkeypatch.setattr(BucketObjects, "get", lambda _, name: content if name.endswith("results.tar.gz") else None)
+    assert lab.run(lab.request(hosts=2), into=tmp_path).results == ("host-0/out/z", "host-1/out/z")
+
+
+def test_a_run_whose_vm_says_nothing_that_is_proved_ends_unproved(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(reports: HostReports, host: int, *_: Any) -> None:
+        reports.doubts[host] = "host 0: it has no proof"
+
+    monkeypatch.setattr(HostReports, "read", read)
+    ended = lab.run(lab.request())
+    assert (ended.reason, ended.says.partition(": ")[2]) == ("unproved", "host 0: it has no proof")
+
+
+def test_a_create_that_is_refused_is_told_with_the_vm_and_its_zone(lab: Lab) -> None:
+    lab.cloud.control.fail("error", method="tpu.projects.locations.nodes.create", code=400)
+    ended = lab.run(lab.request())
+    assert (ended.reason, f"creating {MINE} in {A}" in ended.says) == ("refused", True), ended
+
+
+def test_a_vm_that_is_taken_before_it_is_ready_is_a_stockout(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = GoogleTpuVms.node
+
+    def node(vms: GoogleTpuVms, zone: str, name: str) -> Mapping[str, Any] | None:
+        found = real(vms, zone, name)
+        return (found and zone == A and {**found, "state": "PREEMPTED"}) or found
+
+    monkeypatch.setattr(GoogleTpuVms, "node", node)
+    assert lab.run(lab.request()).zone == B
+    assert f"{A} spot: stockout: the VM became PREEMPTED before it was READY" in lab.said
+
+
+def test_a_vm_that_was_seen_after_its_end_ended_then_on_its_day_in_utc(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "America/Los_Angeles")
+    time.tzset()
+    try:
+        day = datetime(2026, 11, 21, tzinfo=UTC)
+        asked = int(day.timestamp()) + 60
+        ledger = lab.ports(lab.request()).ledger
+        record = RunVmRecord(
+            vm=MINE, run="7", suite="tpu", stack="ci", pool="nights", accelerator="v6e-1", zone=A,
+            capacity=CapacityKind.SPOT, asked=asked, expires=asked + 3600, start=asked,
+        )  # fmt: skip
+        ledger.keep(record)
+        for at, seen, end in ((100, 500, 100), (200, 50, 100), (200, 500, 500)):
+            ledger.settle(record, asked + at, asked + seen)
+            assert [each.end for each in ledger.days(day, day)] == [asked + end]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 # What a sibling says.

@@ -124,6 +124,7 @@ NOBODY_ASKS: dict[str, World] = {
     "no digest": World(own={"image": "a-docker.pkg.dev/b:latest"}),
     "orders that are none": World(own=[]),
     "no start-up record": World(startup=None),
+    "a start-up record of another shape": World(startup={"broker": 5}),
     "a pointer of another shape": World(pointer={"images": 5}),
     "another bundle, which cannot be had": World(own={"bundle": SECOND}, fails={"FetchBundle"}),
     "a broker that others may read": World(startup={"broker": "http://broker.example"}),
@@ -235,6 +236,22 @@ def test_a_runner_that_goes_on_after_its_job_is_stopped_after_two_minutes(second
     machine.now += seconds
     machine.carried_out(core, core.look())
     assert machine.count(e.StopContainer) == stopped
+
+
+@pytest.mark.parametrize(("seconds", "ends"), [(limits.AT_ONCE - 1, 1), (limits.AT_ONCE, 0)])
+def test_a_runner_that_ends_without_a_job_is_at_fault_where_it_ended_at_once(seconds: int, ends: int) -> None:
+    machine = MachineInMemory(World())
+    core = machine.decided(1)
+    machine.now += seconds
+    machine.carried_out(core, core.ended(0))
+    assert core.state.idle_ends == ends
+
+
+def test_a_boot_that_cannot_read_its_orders_tries_again_after_longer_and_longer() -> None:
+    machine = MachineInMemory(World(fails={"Read"}))
+    machine.lives(1)
+    slept = [each.seconds for each in machine.done if isinstance(each, e.Sleep)]
+    assert (slept[:5], machine.kept.phase) == ([2, 4, 8, 16, 32], "halted")
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -46,6 +46,13 @@ def test_files_of_the_shell_bundles_are_read(tmp_path: Path) -> None:
     assert (state.turn, state.reported) == (1_700_000_060.0, 1_700_000_000.0)
 
 
+def test_what_is_not_plain_is_written_and_read_with_signs_in_its_place(tmp_path: Path) -> None:
+    Disk(tmp_path).keep(State(reason="caf\u00e9"))
+    assert Disk(tmp_path).load().reason == "caf?"
+    (tmp_path / "report/reason").write_bytes(b"caf\xe9")
+    assert Disk(tmp_path).load().reason == "caf\ufffd"
+
+
 @pytest.mark.parametrize("text", ["", "many", "-1"])
 def test_an_order_that_was_obeyed_and_cannot_be_read_counts_as_the_first(tmp_path: Path, text: str) -> None:
     (tmp_path / "report").mkdir()

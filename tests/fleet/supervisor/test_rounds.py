@@ -112,6 +112,18 @@ def test_a_host_that_cannot_join_tells_worker_0_why(image: str, fails: set[str],
     assert machine.count(e.RunContainer) == 0
 
 
+def test_between_two_rounds_a_host_looks_again_soon() -> None:
+    machine = second_host({"round": "", "image": IMAGE})
+    core = machine.decided(1)
+    assert (core.state.phase, core.state.until) == ("idle", machine.now + limits.GATHER_EVERY)
+
+
+def test_a_host_that_cannot_say_that_it_joined_does_not_join() -> None:
+    machine = second_host({"round": A_KEY, "image": IMAGE}, fails={"Write"})
+    core = machine.decided(1)
+    assert (core.state.phase, machine.count(e.RunContainer)) == ("registering", 0)
+
+
 def test_a_container_that_ended_by_itself_makes_the_host_unfit_with_what_it_said_last() -> None:
     machine = second_host({"round": A_KEY, "image": IMAGE}, container=(("no /usr/sbin/sshd",), 127))
     core = machine.decided(2)
