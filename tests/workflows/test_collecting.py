@@ -37,6 +37,9 @@ async def test_ray(): ...
 @pytest.mark.parametrize("size", [1, pytest.param(2, marks=pytest.mark.tpu_ci), pytest.param(3, marks=[hours])])
 def test_sizes(size): ...
 
+@pytest.mark.parametrize("size", argvalues=[1])
+def test_named(size): ...
+
 @pytest.mark.tpu_ci
 class TestDevices:
     pytestmark = [pytest.mark.entry]
@@ -67,6 +70,7 @@ EXPECTED = {
     ("lib/lab/tests/test_all.py", "test_plain", ""),
     ("lib/lab/tests/test_all.py", "test_hours", "slow"),
     ("lib/lab/tests/test_all.py", "test_ray", "ray"),
+    ("lib/lab/tests/test_all.py", "test_named", ""),
     ("lib/lab/tests/test_all.py", "test_sizes", ""),
     ("lib/lab/tests/test_all.py", "test_sizes", "tpu_ci"),
     ("lib/lab/tests/test_all.py", "test_sizes", "slow"),

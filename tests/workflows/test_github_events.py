@@ -12,7 +12,7 @@ import yaml
 
 from tests.prose import laid_out
 from workflows import events
-from workflows.concurrency import Arrival, group_of, outcomes
+from workflows.concurrency import Arrival, GroupResult, RunEnd, group_of, outcomes
 from workflows.events import GitHubEvent
 from workflows.read import read
 from workflows.runs import Given, run
@@ -91,3 +91,7 @@ def lines(text: str) -> str:
 def link(source: str) -> str:
     url, _, where = TABLE["sources"][source].partition(" ")
     return f"[{source}]({url})" + (f" {where}" if where else "")
+
+
+def test_who_is_in_no_group_runs_at_once() -> None:
+    assert outcomes([Arrival("a", 1, 10, None)]) == (GroupResult("a", RunEnd.RAN, 1),)
