@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,19 +33,26 @@ OPTIONS: Final = (
 
 
 def shape(stack: str, built: Built) -> dict[str, str]:
-    """By each resource's type with those above it and its name: its options, what it needs, and its inputs."""
+    """By each resource's type with those above it and its name: options, what it needs, and its inputs or outputs."""
     return {f"{stack} {qualified_type(each.urn)} {each.name}": line(each, built) for each in built.resources.values()}
 
 
 def line(each: Registered, built: Built) -> str:
     needs = sorted({built.resources[urn].type.rpartition(":")[2] for urn in each.dependencies})
     options = {name: found for name in OPTIONS if (found := getattr(each, name))}
-    told = json.dumps({**options, "needs": needs, **inputs(each)}, sort_keys=True)
+    told = json.dumps(
+        {**options, "needs": needs, **values(each, built.component_outputs.get(each.urn, {}))}, sort_keys=True
+    )
     return _DIGEST.sub("DIGEST", told)
 
 
-def inputs(each: Registered) -> dict[str, Any]:
-    """Without long texts, and without objects of Kubernetes and steps of builds, which have goldens of their own."""
+def values(each: Registered, outputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Its inputs, of a component its outputs.
+
+    Without long texts, and without objects of Kubernetes and steps of builds, which have goldens of their own.
+    """
+    if not each.custom:
+        return {"outputs": json.loads(json.dumps(plain(outputs)), object_hook=shortened)} if outputs else {}
     if not each.type.startswith("gcp:"):
         return {}
     return json.loads(json.dumps({"inputs": each.inputs}), object_hook=shortened)
