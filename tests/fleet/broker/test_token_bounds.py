@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -312,3 +313,31 @@ def test_the_longest_token_is_read_and_a_longer_one_is_not(monkeypatch: pytest.M
     for length in (MAX_TOKEN, MAX_TOKEN + 1):
         assert refusal(lambda length=length: verifier().verify("a" * length, NOW)).reason is Reason.BAD_TOKEN
     assert read == [MAX_TOKEN]
+
+
+def test_a_token_is_known_by_what_is_signed_of_it_and_not_by_its_signature() -> None:
+    one, other = (identity._fingerprint(text) for text in ("a.b.c", "a.b.d"))
+    assert one == other == hashlib.sha256(b"a.b").hexdigest()
+    assert len(verified().fingerprint) == 64
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "url"),
+    [(None, identity.GOOGLE_KEYS), ("http://127.0.0.1:1/", f"http://127.0.0.1:1{identity.LOCAL_KEYS}")],
+)
+def test_keys_are_those_of_google_or_of_the_local_cloud(
+    monkeypatch: pytest.MonkeyPatch, endpoint: str | None, url: str
+) -> None:
+    asked: list[Any] = []
+
+    def made(address: str, pool: urllib3.PoolManager) -> Callable[[], KeySet]:
+        asked.append((address, type(pool)))
+        return Google().fetch
+
+    monkeypatch.setattr(identity, "fetcher", made)
+    assert identity.google_keys(endpoint, lambda: NOW).key("k") is not None
+    assert asked == [(url, urllib3.PoolManager)]
+
+
+def test_a_token_that_lasts_too_long_says_so() -> None:
+    assert refusal(lambda: verified(exp=AT + LONGEST + 1)).detail == "it lasts longer than Google's tokens do"

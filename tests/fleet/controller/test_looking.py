@@ -180,3 +180,15 @@ def test_orders_are_read_of_a_few_vms_of_each_pool_of_which_no_rollout_is_rememb
         KNOWN,
         {desired.slots[0].name: AssignedVersion("r@sha256:a"), desired.slots[3].name: AssignedVersion("")},
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "scopes"), [(None, None), ({"scopes": ["orgs/lab"]}, {"orgs/lab"}), ({"scopes": 5}, None)]
+)
+def test_where_the_broker_registered_runners_is_known_by_its_record_alone(
+    observer: Observer, written: Any, scopes: set[str] | None
+) -> None:
+    with clients("a-lab", observer.endpoint) as google:
+        if written:
+            Records(google=google, bucket=BUCKET).update(bucket_names.scopes_object("ci"), lambda _: written)
+    assert observer._registered("ci") == scopes
