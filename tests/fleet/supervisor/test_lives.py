@@ -13,11 +13,12 @@ import pytest
 
 from infra.fleet.runner.supervisor import effects as e
 from infra.fleet.runner.supervisor import limits
+from infra.fleet.runner.supervisor.container import arguments
 from infra.fleet.runner.supervisor.jobs import broker_answer
 from infra.fleet.runner.supervisor.report import text
 from infra.fleet.runner.supervisor.state import Common, Own, State, Waits
 from tests.fleet.status.test_scenes import same
-from tests.fleet.supervisor.machine_in_memory import IMAGE, OTHER_IMAGE, SECOND, MachineInMemory, World, key
+from tests.fleet.supervisor.machine_in_memory import HOST, IMAGE, OTHER_IMAGE, SECOND, MachineInMemory, World, key
 from tests.fleet.supervisor.test_decisions import NOBODY_ASKS
 from tests.fleet.supervisor.test_rounds import ROUND, SECOND_HOST, slice_of_three
 
@@ -88,6 +89,18 @@ def test_who_must_not_ask_says_why(update_goldens: bool) -> None:
         state = machine.decided().state
         said[why] = [state.phase, short(state.reason), (state.until or machine.now) - machine.now]
     same(GOLDEN, "reasons", said, update=update_goldens)
+
+
+def test_a_container_has_the_devices_caches_and_facts_of_its_machine() -> None:
+    env = "ACCELERATOR_TYPE: 'v6e-8'\nUSER: x"
+    bare = e.Prepared(190_000, (), "", False, False, "/uv", "/job", "/slice", "/hosts")
+    full = replace(bare, devices=(("/dev/vfio/3", "/dev/vfio/0"),), tpu_env=env, cache=True, runner=True)
+    words = [arguments(HOST, each, IMAGE, "entry") for each in (bare, full)]
+    assert words[0][-5:] == words[1][-5:] == ("--entrypoint", "/bin/bash", IMAGE, "-c", "entry")
+    assert [each for each in words[1] if each not in words[0]] == [
+        "--device", "/dev/vfio/3:/dev/vfio/0", "TPU_ACCELERATOR_TYPE=v6e-8",
+        "--mount", "type=bind,src=/job/cache,dst=/uv", "--mount", "type=bind,src=/job/runner,dst=/opt/actions-runner",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
