@@ -65,8 +65,8 @@ def _from_object(struct: Any) -> Any:
     if signature == SECRET_SIGNATURE:
         return Secret(from_value(struct.fields["value"]))
     raise RefusedError(
-        f"a property is an asset, an archive or another special value ({signature}), which the embedded engine does not "
-        "support. Fix: pass plain values, or use --engine pulumi."
+        f"a property is an asset, an archive or another special value ({signature}), which the embedded engine does "
+        "not support. Fix: pass plain values, or use --engine pulumi."
     )
 
 

@@ -115,7 +115,8 @@ def chosen(call: KubernetesCall) -> Iterator[JsonObject]:
 
 def fitting(query: Mapping[str, str]) -> Callable[[JsonObject], bool]:
     """Whether an object has the labels and fields of the selectors, of which equality is served. Raises 400."""
-    labels, values = _requirements(query.get("labelSelector", "")), _requirements(query.get("fieldSelector", ""))
+    labels = _requirements(query.get("labelSelector", ""), alone=True)
+    values = _requirements(query.get("fieldSelector", ""))
 
     def fits(entity: JsonObject) -> bool:
         had = entity["metadata"].get("labels") or {}
@@ -126,12 +127,12 @@ def fitting(query: Mapping[str, str]) -> Callable[[JsonObject], bool]:
     return fits
 
 
-def _requirements(selector: str) -> list[tuple[str, bool, str | None]]:
-    """What is to be had, whether it or anything else is, and its value: any but None for a KEY alone."""
+def _requirements(selector: str, *, alone: bool = False) -> list[tuple[str, bool, str | None]]:
+    """What is to be had, whether it or anything else is, and its value: any but None for a KEY alone, of labels."""
     found = []
     for part in filter(None, selector.split(",")):
         match = _EQUAL.fullmatch(part)
-        if match is None:
+        if match is None or (match[3] is None and not alone):
             raise bad_request(f"invalid selector: {part!r}. KEY, KEY=VALUE and KEY!=VALUE are served here")
         found.append((match[1], match[2] in ("=", "=="), match[3]))
     return found

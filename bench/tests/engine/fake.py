@@ -104,7 +104,8 @@ class FakeProvider:
         return Created(id_, self._outputs(id_, inputs))
 
     def read(self, token: str, id_: str, inputs: dict[str, Any], /) -> ReadResult | None:
-        assert inputs["name"], "a read knows what was declared"
+        if "name" not in inputs:
+            raise ProviderError("a read knows what was declared")
         self.cloud.requests.append(("read", id_))
         thing = self.cloud.things.get(id_)
         return None if thing is None else ReadResult(id_, dict(thing), self._outputs(id_, thing))
