@@ -18,7 +18,7 @@ from bench.cloud.control import CloudClock
 from infra.fleet.broker.identity import google_keys
 from infra.fleet.records import Record
 from infra.fleet.runner.supervisor.report import audience, sealed
-from infra.fleet.runs.cloud import BucketObjects, GoogleTpuVms
+from infra.fleet.runs.cloud import BucketLedger, BucketObjects, GoogleTpuVms
 from infra.fleet.runs.decide import HostStatus
 from infra.fleet.runs.ports import RunError, RunPorts
 from infra.fleet.runs.reports import HostReports
@@ -131,6 +131,7 @@ def test_a_vm_that_was_seen_after_its_end_ended_then_on_its_day_in_utc(
         day = datetime(2026, 11, 21, tzinfo=UTC)
         asked = int(day.timestamp()) + 60
         ledger = lab.ports(lab.request()).ledger
+        assert isinstance(ledger, BucketLedger)
         record = RunVmRecord(
             vm=MINE, run="7", suite="tpu", stack="ci", pool="nights", accelerator="v6e-1", zone=A,
             capacity=CapacityKind.SPOT, asked=asked, expires=asked + 3600, start=asked,
