@@ -15,13 +15,16 @@ from hypothesis import strategies as st
 
 from infra.components.in_cluster import IGNORED, REPLACING
 from infra.model.addons import addons, kueue_values, manager_memory
+from infra.model.errors import ConfigError
 from infra.model.groups import Gang, can_be_admitted, chips_of
+from infra.model.plain_machines import room_for_pods
 from infra.model.queue_objects import store_settings
 from infra.model.queues import most_nodes, shared_queues
 from infra.model.schema import StackConfig
+from infra.model.slices import node_pools
 from tests.jobs.crds import faults
 from tests.model import queued
-from tests.model.workloads import MATH, TRANSFORM, objects, of, pod_specs, stack
+from tests.model.workloads import DEDUP, MATH, TRANSFORM, objects, of, pod_specs, stack
 
 GOLDEN = Path(__file__).parent / "golden"
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -101,6 +104,37 @@ def test_what_controllers_refuse_to_change_is_made_anew_and_what_is_scaled_by_ha
     assert {"metadata.labels", "spec.replicas", "spec.template.spec.nodeSelector"} <= set(REPLACING["StatefulSet"])
     assert "spec.replicas" not in REPLACING["LeaderWorkerSet"], "of slices, each is admitted by itself"
     assert "spec.leaderWorkerTemplate.size" in REPLACING["LeaderWorkerSet"]
+
+
+@given(
+    memory=st.sampled_from(["512MB", "4GB", "60GB", "350GB"]),
+    cpus=st.sampled_from([0.01, 0.5, 1, 15, 16]),
+    tasks=st.integers(1, 200),
+    maximum=st.integers(1, 1000),
+    pool=st.sampled_from(["batch", "batch-highmem"]),
+)
+def test_no_class_that_is_accepted_can_reach_a_chip_or_exceed_its_nodes(
+    memory: str, cpus: float, tasks: int, maximum: int, pool: str
+) -> None:
+    declared = DEDUP | {"memory": memory, "cpus": cpus, "tasks": tasks, "maximum": maximum, "pool": pool}
+    try:
+        config = stack(batch=[declared], groups=[])
+    except ConfigError:
+        return
+    assert config.cluster is not None
+    (pool_of,) = [each for each in config.cluster.cpu_pools if each.name == pool]
+    room = room_for_pods(pool_of.machine_type)
+    (cluster,) = of(config, "DaskCluster").values()
+    assert cluster["metadata"]["labels"][QUEUE] == "cpu"
+    assert maximum * tasks <= 1000
+    for pod in pod_specs(cluster):
+        asked = pod["containers"][0]["resources"]
+        assert int(asked["requests"]["cpu"].removesuffix("m")) <= room.cpus
+        assert int(asked["requests"]["memory"].removesuffix("M")) <= room.memory
+        assert not {"google.com/tpu"} & {*asked["requests"], *asked["limits"]}
+        assert [each["key"] for each in pod["tolerations"]] == ["tidepool/batch"], "TPU nodes have a taint"
+        assert pod["nodeSelector"] == {"cloud.google.com/gke-nodepool": pool}
+        assert pool not in {each.name for each in node_pools(config)}
 
 
 def test_nothing_is_declared_of_what_has_no_image() -> None:
