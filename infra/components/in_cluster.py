@@ -191,7 +191,7 @@ def object_name(body: Mapping[str, Any]) -> str:
 
 
 def needs(body: Mapping[str, Any]) -> list[str]:
-    """Names of the objects that this one names."""
+    """Names of the objects that stand before this one, where they are declared."""
     found = []
     kind, told = body["kind"], body["metadata"]
     namespace = told.get("namespace")
@@ -206,10 +206,9 @@ def needs(body: Mapping[str, Any]) -> list[str]:
         found.append(f"ValidatingAdmissionPolicy/{body['spec']['policyName']}")
     if queue := told.get("labels", {}).get(QUEUE_LABEL):
         # Pods come at once: their policies, name and account are there before them.
-        beside = ("NetworkPolicy", "Service") if kind != "DaskCluster" else ()
         found += [f"LocalQueue/{namespace}/{queue}", f"ServiceAccount/{namespace}/{TRAINER}"]
         found += [f"ValidatingAdmissionPolicyBinding/{POLICY}-{namespace}"]
-        found += [f"{each}/{namespace}/{told['name']}" for each in beside]
+        found += [f"{each}/{namespace}/{told['name']}" for each in ("NetworkPolicy", "Service")]
     if owner := GOING_ALONG.get(kind):
         found.append(f"{owner}/{namespace}/{told['name']}")
     if earlier := told.get("annotations", {}).get(AFTER):

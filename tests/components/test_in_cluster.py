@@ -49,6 +49,7 @@ def test_the_way_to_the_cluster_holds_no_secret() -> None:
     told = json.loads(kubeconfig("10.1.2.3", "Y2E="))
     assert told["clusters"][0]["cluster"]["server"] == "https://10.1.2.3"
     assert told["users"][0]["user"].keys() == {"exec"}
+    assert told["contexts"] == [{"name": told["current-context"], "context": {"cluster": "gke", "user": "gke"}}]
 
 
 def test_a_stack_without_queues_has_nothing_inside_its_cluster() -> None:
