@@ -71,8 +71,6 @@ class Application:
             while not gone.done() and (left := deadline - loop.time()) > 0:
                 wake.clear()
                 await send({"type": "http.response.body", "body": stream.read(), "more_body": True})
-                if stream.ended:
-                    break
                 waking = asyncio.ensure_future(wake.wait())
                 await asyncio.wait([gone, waking], timeout=left, return_when=asyncio.FIRST_COMPLETED)
                 waking.cancel()

@@ -54,10 +54,9 @@ class HttpRequest:
 
 
 class Stream(Protocol):
-    """A body that goes on. seconds: how long at most. ended: whether nothing comes any more."""
+    """A body that goes on. seconds: how long at most."""
 
     seconds: float
-    ended: bool
 
     def read(self) -> bytes:
         """What has come since the last time."""

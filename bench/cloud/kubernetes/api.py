@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import parse_qsl, unquote
 
 from bench.cloud.cloud import Cloud
@@ -27,13 +27,14 @@ from bench.cloud.kubernetes.watching import Watch
 from bench.cloud.requestlog import LoggedRequest
 from bench.cloud.wire import HttpRequest, Reply
 
-Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete"]
-
 _PATH: Final = re.compile(r"/kubernetes/(projects/([^/]+)/locations/([^/]+)/clusters/[^/]+)(/.*)?")
 _JSON: Final = {"content-type": "application/json"}
-_LOG: Final = ("Pod", "log")
-_SINGLE: Final[Mapping[str, Verb]] = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_MANY: Final[Mapping[str, Verb]] = {"GET": "list", "POST": "create"}
+_SINGLE: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_MANY: Final = {"GET": "list", "POST": "create"}
+VERBS: Final[Mapping[str, Callable[[KubernetesCall], JsonObject]]] = {
+    "get": KubernetesCall.live, "list": verbs.listed, "create": verbs.create, "update": verbs.update,
+    "patch": verbs.patch, "delete": verbs.delete,
+}  # fmt: skip
 
 
 class _DryRun(Exception):  # noqa: N818 - undoes what was written
@@ -53,7 +54,7 @@ class KubernetesApi:
     def _answered(self, request: HttpRequest, entry: LoggedRequest) -> Reply:
         match = _PATH.fullmatch(request.path)
         if match is None:
-            raise StatusError(404, "the server could not find the requested resource")
+            raise _nowhere()
         cluster, project, location, rest = match.groups(default="")
         with self._cloud.request():
             if not clusters.is_served(self._cloud, cluster):
@@ -65,7 +66,9 @@ class KubernetesApi:
             if request.verb == "GET" and (found := discovery.answer(keyspace, parts)) is not None:
                 return Reply(200, _text(found), _JSON)
             call = self._call(request, keyspace, parts)
-            verb = _verb(request, call)
+            verb = (_SINGLE if call.name else _MANY).get(request.verb)
+            if verb is None:
+                raise StatusError(405, "the server does not allow this method on the requested resource")
             entry.method = f"kubernetes.{verb}"
             target = FaultTarget(method=entry.method, project=project, zone=location, name=call.name)
             error, slow, lost = self._cloud.faults.of_request(target, self._cloud.now)
@@ -75,35 +78,28 @@ class KubernetesApi:
 
     def _call(self, request: HttpRequest, keyspace: Keyspace, parts: list[str]) -> KubernetesCall:
         """The request, understood. Raises 404 for a kind that is not served."""
-        group, version, rest = "", "", []
-        if parts[:1] == ["api"] and len(parts) > 1:
-            version, rest = parts[1], parts[2:]
-        elif parts[:1] == ["apis"] and len(parts) > 2:
-            group, version, rest = parts[1], parts[2], parts[3:]
-        namespace = ""
-        if len(rest) > 2 and rest[0] == "namespaces":
+        group, version, namespace, rest = "", "", "", []
+        match parts:
+            case ["api", version, *rest]:
+                pass
+            case ["apis", group, version, *rest]:
+                pass
+        if rest[:1] == ["namespaces"] and len(rest) > 2:
             namespace, rest = rest[1], rest[2:]
-        kind = keyspace.kind_at(group, version, rest[0]) if 0 < len(rest) < 4 else None
-        _, name, subresource, *_ = *rest, "", "", ""
-        if kind is None or (subresource and (kind.kind, subresource) != _LOG):
-            raise StatusError(404, "the server could not find the requested resource")
-        return KubernetesCall(
-            cloud=self._cloud,
-            keyspace=keyspace,
-            kind=kind,
-            namespace=namespace,
-            name=name,
-            subresource=subresource,
-            query=dict(parse_qsl(request.query, keep_blank_values=True)),
-            data=request.data,
-            content_type=request.headers.get("content-type", "").partition(";")[0].strip(),
-            agent=request.headers.get("user-agent", ""),
+        plural, name, subresource, *_ = *rest, "", "", ""
+        served = (
+            kind for kind in keyspace.kinds() if (kind.group, kind.version, kind.plural) == (group, version, plural)
         )
+        kind = next(served, None)
+        if kind is None or (subresource and (kind.kind, subresource) != ("Pod", "log")):
+            raise _nowhere()
+        query = dict(parse_qsl(request.query))
+        return KubernetesCall(self._cloud, keyspace, kind, namespace, name, subresource, query, request)
 
-    def _done(self, call: KubernetesCall, verb: Verb) -> Reply:
-        if (call.kind.kind, call.subresource) == _LOG:
+    def _done(self, call: KubernetesCall, verb: str) -> Reply:
+        if call.subresource:
             return Reply(200, verbs.log(call), {"content-type": "text/plain"})
-        if verb == "watch":
+        if verb == "list" and call.query.get("watch") in ("true", "1"):
             return Reply(200, b"", _JSON, stream=Watch(call))
         answer: JsonObject = {}
         with suppress(_DryRun), self._cloud.store.transaction():
@@ -113,18 +109,8 @@ class KubernetesApi:
         return Reply(201 if verb == "create" else 200, _text(answer), _JSON)
 
 
-VERBS: Final[Mapping[str, Callable[[KubernetesCall], JsonObject]]] = {
-    "get": verbs.get, "list": verbs.listed, "create": verbs.create, "update": verbs.update, "patch": verbs.patch,
-    "delete": verbs.delete,
-}  # fmt: skip
-
-
-def _verb(request: HttpRequest, call: KubernetesCall) -> Verb:
-    """Raises 405."""
-    found = (_SINGLE if call.name else _MANY).get(request.verb)
-    if found is None:
-        raise StatusError(405, "the server does not allow this method on the requested resource")
-    return "watch" if found == "list" and call.query.get("watch") in ("true", "1") else found
+def _nowhere() -> StatusError:
+    return StatusError(404, "the server could not find the requested resource")
 
 
 def _refused(refusal: ApiError) -> Reply:

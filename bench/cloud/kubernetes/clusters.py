@@ -14,9 +14,8 @@ from typing import Final
 from bench.cloud.clock import whole_seconds
 from bench.cloud.cloud import Cloud
 from bench.cloud.errors import JsonObject, not_found
-from bench.cloud.kubernetes import admission, kinds, lifecycle, ownership
+from bench.cloud.kubernetes import admission, kinds
 from bench.cloud.kubernetes.keyspace import Keyspace
-from bench.cloud.kubernetes.ownership import Manager
 
 BASE: Final = "/kubernetes/"
 _KIND: Final = "kubernetes.cluster"
@@ -119,23 +118,19 @@ def set_nodes(cloud: Cloud, cluster: str, nodes: Iterable[JsonObject]) -> None:
     for name in [each for each in wanted if each not in standing]:
         _make(cloud, keyspace, kind, wanted[name])
     for name in [each for each in standing if each not in wanted]:
-        remove_node(cloud, keyspace, standing[name])
+        remove_node(keyspace, standing[name])
 
 
-def remove_node(cloud: Cloud, keyspace: Keyspace, node: JsonObject) -> None:
+def remove_node(keyspace: Keyspace, node: JsonObject) -> None:
     """A node is gone, and the pods that were on it."""
-    now, pods = whole_seconds(cloud.now), kinds.of_kind("Pod")
+    pods = kinds.of_kind("Pod")
     for pod in list(keyspace.each(pods)):
         if pod.get("spec", {}).get("nodeName") == node["metadata"]["name"]:
-            lifecycle.delete(keyspace, pods, pod, now)
-    lifecycle.delete(keyspace, kinds.of_kind("Node"), node, now)
+            keyspace.remove(pods, pod)
+    keyspace.remove(kinds.of_kind("Node"), node)
 
 
-def _make(cloud: Cloud, keyspace: Keyspace, kind: kinds.Kind, entity: JsonObject) -> JsonObject:
+def _make(cloud: Cloud, keyspace: Keyspace, kind: kinds.Kind, entity: JsonObject) -> None:
     """An object that no client asked for."""
-    now, status = whole_seconds(cloud.now), entity.get("status")
-    made = admission.born(kind, {"apiVersion": kind.api_version, "kind": kind.kind, **entity}, namespace="", now=now)
-    if status:
-        made["status"] = status
-    manager = Manager("tidepool", "Update", kind.api_version)
-    return keyspace.put(kind, ownership.updated(kind.shape, {"metadata": {}}, made, manager, now=now), None)
+    typed = {"apiVersion": kind.api_version, "kind": kind.kind, **entity}
+    keyspace.put(kind, admission.born(kind, typed, namespace="", now=whole_seconds(cloud.now)), None)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bench.cloud.clock import whole_seconds
 from bench.cloud.cloud import Order, obeys
 from bench.cloud.errors import JsonObject, invalid, not_found
 from bench.cloud.kubernetes import clusters, kinds
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.kinds import Kind
-from bench.cloud.kubernetes.ownership import Manager, updated
-from bench.cloud.kubernetes.patches import merge
-from bench.cloud.kubernetes.verbs import missing
+from bench.cloud.kubernetes.schemas import ANY, merged
+from bench.cloud.kubernetes.status import missing
 
 
 @obeys("GET k8s")
@@ -47,34 +44,21 @@ def end(order: Order) -> JsonObject:
 def tell(order: Order) -> JsonObject:
     """Say the status of an object: `set` is merged into it, `conditions` are those of these types from now on.
 
-    A condition is True, False or Unknown, or an object with status, reason and message; its time of transition is now
-    where its status is another than before. Raises 404.
+    A condition is True, False or Unknown; its time of transition is now where it is another than before. Raises 404.
     """
     keyspace, said, now = Keyspace(order.cloud, _cluster(order)), order.body, whole_seconds(order.cloud.now)
     kind, live = _object(keyspace, said)
-    status = merge(live.get("status", {}), said.get("set") or {})
+    status = merged(ANY, live.get("status", {}), said.get("set") or {})
     for sort, given in (said.get("conditions") or {}).items():
         status["conditions"] = _with_condition(status.get("conditions", []), sort, given, now)
-    new = {**live, "status": status}
-    manager = Manager("tidepool", "Update", kind.api_version)
-    return keyspace.put(kind, updated(kind.shape, live, new, manager, now=now), live)
+    return keyspace.put(kind, {**live, "status": status}, live)
 
 
-def _with_condition(conditions: list[JsonObject], sort: str, given: Any, now: str) -> list[JsonObject]:
-    fresh = dict(given) if isinstance(given, dict) else {"status": str(given)}
-    before = next((each for each in conditions if each["type"] == sort), {})
-    if before.get("status") == fresh.get("status", "True"):
-        now = before.get("lastTransitionTime", now)
-    made = {"reason": "Said", "message": "", **before, "status": "True", **fresh, "type": sort,
-            "lastTransitionTime": now}  # fmt: skip
+def _with_condition(conditions: list[JsonObject], sort: str, status: str, now: str) -> list[JsonObject]:
+    before = next((each for each in conditions if each["type"] == sort), {"lastTransitionTime": now})
+    since = now if before.get("status") != status else before["lastTransitionTime"]
+    made = {"type": sort, "status": status, "reason": "Said", "message": "", "lastTransitionTime": since}
     return [each for each in conditions if each["type"] != sort] + [made]
-
-
-@obeys("POST k8s/nodes")
-def set_nodes(order: Order) -> JsonObject:
-    """Let the nodes that belong to pools be these."""
-    clusters.set_nodes(order.cloud, _cluster(order), order.body["nodes"])
-    return {}
 
 
 @obeys("DELETE k8s/nodes")
@@ -84,7 +68,7 @@ def remove_node(order: Order) -> JsonObject:
     node = keyspace.find(kinds.of_kind("Node"), "", order.body.text("name"))
     if node is None:
         raise not_found(f"node {order.body['name']}")
-    clusters.remove_node(order.cloud, keyspace, node)
+    clusters.remove_node(keyspace, node)
     return {}
 
 
@@ -113,4 +97,4 @@ def _object(keyspace: Keyspace, said: JsonObject) -> tuple[Kind, JsonObject]:
             return kind, found
     if not fitting:
         raise not_found(f"kind {sort}")
-    raise missing(fitting[0], name)
+    raise missing(fitting[0].resource, name)

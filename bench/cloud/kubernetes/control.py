@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -31,15 +31,11 @@ class KubernetesControl(Control):
         namespace: str = "",
         cluster: str = "",
         status: Mapping[str, Any] | None = None,
-        conditions: Mapping[str, Any] | None = None,
+        conditions: Mapping[str, str] | None = None,
     ) -> JsonObject:
-        """Say what a controller would: `status` is merged, conditions are `{"Ready": "True"}` or whole objects."""
+        """Say what a controller would: `status` is merged, conditions are `{"Ready": "True"}`."""
         said = {"kind": kind, "name": name, "namespace": namespace, "cluster": cluster}
         return self._ask("POST", "k8s/status", {**said, "set": status or {}, "conditions": conditions or {}})
-
-    def set_nodes(self, nodes: Sequence[Mapping[str, Any]], *, cluster: str = "") -> None:
-        """Let the nodes that belong to pools be these."""
-        self._ask("POST", "k8s/nodes", {"nodes": list(nodes), "cluster": cluster})
 
     def remove_kube_node(self, name: str, *, cluster: str = "") -> None:
         """Take a node away with the pods on it, as a preemption does."""

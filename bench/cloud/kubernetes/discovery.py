@@ -29,8 +29,6 @@ def answer(keyspace: Keyspace, parts: list[str]) -> JsonObject | None:
         case ["apis"]:
             groups = sorted({kind.group for kind in served if kind.group})
             return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(served, name) for name in groups]}
-        case ["apis", group] if any(kind.group == group for kind in served):
-            return {"kind": "APIGroup", "apiVersion": "v1", **_group(served, group)}
         case ["api", version]:
             return _resources(served, "", version)
         case ["apis", group, version]:
@@ -49,14 +47,11 @@ def _path(kind: Kind) -> str:
 
 
 def _group(served: list[Kind], group: str) -> JsonObject:
-    versions = sorted({kind.version for kind in served if kind.group == group}, key=_age)
+    """Stable versions first, and of those the newest."""
+    versions = sorted({kind.version for kind in served if kind.group == group}, reverse=True)
+    versions.sort(key=lambda version: "alpha" in version or "beta" in version)
     each = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions]
     return {"name": group, "versions": each, "preferredVersion": each[0]}
-
-
-def _age(version: str) -> tuple[bool, bool, str]:
-    """Stable versions first, then beta, then alpha; of each the newest first."""
-    return "alpha" in version, "beta" in version, "".join(chr(0x10FFFF - ord(each)) for each in version)
 
 
 def _resources(served: list[Kind], group: str, version: str) -> JsonObject | None:

@@ -5,35 +5,37 @@ Source: the Kubernetes API conventions, "Response Status Kind", read 2026-11.
 
 from __future__ import annotations
 
-from bench.cloud.errors import ApiError, JsonObject
+from http import HTTPStatus
 
-_REASONS = {
-    400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed", 409: "Conflict",
-    410: "Expired", 415: "UnsupportedMediaType", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError",
-    503: "ServiceUnavailable",
-}  # fmt: skip
+from bench.cloud.errors import ApiError, JsonObject
 
 
 class StatusError(ApiError):
-    """A refusal. about: group, kind and name of what it is of."""
+    """A refusal. reason: for programs, where the code has several."""
 
-    def __init__(self, code: int, message: str, *, reason: str | None = None, about: JsonObject | None = None) -> None:
+    def __init__(self, code: int, message: str, *, reason: str = "") -> None:
         super().__init__(code, message)
-        self.reason = _REASONS.get(code, "Unknown") if reason is None else reason
-        self._about = about
+        self._reason = reason
 
     def to_json(self) -> JsonObject:
-        return {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Failure",
-            "message": self.message,
-            **({"reason": self.reason} if self.reason else {}),
-            **({"details": self._about} if self._about else {}),
-            "code": self.code,
-        }
+        reason = self._reason or HTTPStatus(self.code).phrase.replace(" ", "")
+        told = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+        return {**told, "message": self.message, "reason": reason, "code": self.code}
 
 
 def bad_request(message: str) -> StatusError:
     return StatusError(400, message)
+
+
+def invalid(resource: str, name: str, faults: list[str]) -> StatusError:
+    """The refusal of an object by its fields. faults: `FIELD: what is wrong`."""
+    return StatusError(422, f'{resource} "{name}" is invalid: {", ".join(faults)}', reason="Invalid")
+
+
+def missing(resource: str, name: str) -> StatusError:
+    return StatusError(404, f'{resource} "{name}" not found')
+
+
+def conflict(resource: str, name: str, said: str) -> StatusError:
+    """The refusal of a change that is of another version or object than the one that exists."""
+    return StatusError(409, f'{resource} "{name}": {said}')

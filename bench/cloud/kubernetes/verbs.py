@@ -1,7 +1,8 @@
 """What a cluster answers to a request for objects: get, list, create, update, patch, apply and delete.
 
-Owns the order of a write (read, merge, admit, own, store) and dry runs, which do all of it and keep nothing. Leaves
-paths to `api`, how an object ends to `lifecycle`, and watches, which answer more than once, to `watching`.
+Owns the order of a write (read, merge, admit, own, store). Leaves paths and dry runs to `api`, and watches, which
+answer more than once, to `watching`. Objects end at once: a namespace with all that is in it, a definition with its
+objects. Nothing waits for a finalizer or goes with its owner, since those are the work of controllers.
 """
 
 from __future__ import annotations
@@ -10,33 +11,26 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
-
-import yaml
+from typing import Any, Final
 
 from bench.cloud.clock import whole_seconds
 from bench.cloud.cloud import Cloud
 from bench.cloud.errors import JsonObject
-from bench.cloud.kubernetes import admission, clusters, kinds, lifecycle, ownership, patches
+from bench.cloud.kubernetes import admission, clusters, kinds, ownership
 from bench.cloud.kubernetes.keyspace import Keyspace
 from bench.cloud.kubernetes.kinds import Kind
 from bench.cloud.kubernetes.ownership import Manager
-from bench.cloud.kubernetes.shapes import ANY
-from bench.cloud.kubernetes.status import StatusError, bad_request
-from infra.model.facts import read_yaml
+from bench.cloud.kubernetes.schemas import ANY, merged
+from bench.cloud.kubernetes.status import StatusError, bad_request, conflict, missing
+from bench.cloud.wire import HttpRequest
 
 APPLY: Final = "application/apply-patch+yaml"
-MERGE: Final = "application/merge-patch+json"
-STRATEGIC: Final = "application/strategic-merge-patch+json"
-_EQUAL: Final = re.compile(r"\s*([^\s=!,()]+)\s*(?:(==|=|!=)\s*([^\s,()]*)\s*)?")
+_SELECTOR: Final = re.compile(r"\s*([^\s=!,()]+)\s*(?:(==?|!=)\s*([^\s,()]*)\s*)?")
 
 
 @dataclass(frozen=True, slots=True)
 class KubernetesCall:
-    """One request for objects of a kind.
-
-    subresource: `log`, or empty. query: what follows the path. agent: how the client calls itself.
-    """
+    """One request for objects of a kind. subresource: `log`, or empty. query: what follows the path."""
 
     cloud: Cloud
     keyspace: Keyspace
@@ -45,35 +39,30 @@ class KubernetesCall:
     name: str
     subresource: str
     query: Mapping[str, str]
-    data: bytes
-    content_type: str
-    agent: str
+    request: HttpRequest
 
     @property
-    def now(self) -> str:
-        return whole_seconds(self.cloud.now)
+    def content_type(self) -> str:
+        return self.request.headers.get("content-type", "").partition(";")[0]
 
-    def number(self, name: str) -> int | None:
-        """A number of the query, None where it is not said."""
-        said = self.query.get(name)
-        return int(said) if said else None
+    def number(self, name: str) -> int:
+        """A number of the query, 0 where it is not said."""
+        return int(self.query.get(name) or 0)
 
-    def manager(self, operation: Literal["Apply", "Update"]) -> Manager:
-        name = self.query.get("fieldManager") or self.agent.partition("/")[0] or "unknown"
-        return Manager(name[:128], operation, self.kind.api_version)
+    def manager(self, operation: str) -> Manager:
+        agent = self.request.headers.get("user-agent", "unknown").partition("/")[0]
+        return (self.query.get("fieldManager") or agent, operation, self.kind.api_version)
 
     def body(self) -> Any:
-        """Raises 400 for what is neither JSON nor YAML."""
+        """Raises 400 for what is no JSON."""
         try:
-            if "yaml" in self.content_type:
-                return read_yaml(self.data)
-            return json.loads(self.data) if self.data else None
-        except (ValueError, yaml.YAMLError) as error:
-            raise bad_request(f"the object provided is unrecognized: {error}") from error
+            return json.loads(self.request.data or b"null")
+        except ValueError as error:
+            raise bad_request(f"the object provided is no JSON, which is served here: {error}") from error
 
     def admitted(self, entity: Any) -> JsonObject:
-        strict = self.query.get("fieldValidation") == "Strict"
-        found = admission.read(self.kind, entity, strict=strict, applied=self.content_type == APPLY)
+        """What a client sent, as an object of the kind and name. Raises 400."""
+        found = admission.read(self.kind, entity, strict=self.query.get("fieldValidation") == "Strict")
         if self.name and found["metadata"].setdefault("name", self.name) != self.name:
             said = found["metadata"]["name"]
             raise bad_request(f"the name of the object ({said}) does not match the name on the URL ({self.name})")
@@ -83,21 +72,8 @@ class KubernetesCall:
         """Raises 404."""
         found = self.keyspace.find(self.kind, self.namespace, self.name)
         if found is None:
-            raise missing(self.kind, self.name)
+            raise missing(self.kind.resource, self.name)
         return found
-
-
-def missing(kind: Kind, name: str) -> StatusError:
-    return StatusError(404, f'{kind.resource} "{name}" not found', about=kind.about(name))
-
-
-def seen(call: KubernetesCall, entity: JsonObject) -> JsonObject:
-    """An object in the version that was asked for."""
-    return {**entity, "apiVersion": call.kind.api_version}
-
-
-def get(call: KubernetesCall) -> JsonObject:
-    return seen(call, call.live())
 
 
 def listed(call: KubernetesCall) -> JsonObject:
@@ -109,14 +85,12 @@ def listed(call: KubernetesCall) -> JsonObject:
 
 def chosen(call: KubernetesCall) -> Iterator[JsonObject]:
     """Every object of the kind and namespace that the selectors of the request fit."""
-    fits = fitting(call.query)
-    return (seen(call, each) for each in call.keyspace.each(call.kind, call.namespace) if fits(each))
+    return filter(fitting(call.query), call.keyspace.each(call.kind, call.namespace))
 
 
 def fitting(query: Mapping[str, str]) -> Callable[[JsonObject], bool]:
     """Whether an object has the labels and fields of the selectors, of which equality is served. Raises 400."""
-    labels = _requirements(query.get("labelSelector", ""), alone=True)
-    values = _requirements(query.get("fieldSelector", ""))
+    labels, values = _requirements(query.get("labelSelector", "")), _requirements(query.get("fieldSelector", ""))
 
     def fits(entity: JsonObject) -> bool:
         had = entity["metadata"].get("labels") or {}
@@ -127,39 +101,31 @@ def fitting(query: Mapping[str, str]) -> Callable[[JsonObject], bool]:
     return fits
 
 
-def _requirements(selector: str, *, alone: bool = False) -> list[tuple[str, bool, str | None]]:
-    """What is to be had, whether it or anything else is, and its value: any but None for a KEY alone, of labels."""
+def _requirements(selector: str) -> list[tuple[str, bool, str | None]]:
+    """What is to be had, whether it or anything else is, and its value: any but None for a KEY alone."""
     found = []
     for part in filter(None, selector.split(",")):
-        match = _EQUAL.fullmatch(part)
-        if match is None or (match[3] is None and not alone):
+        match = _SELECTOR.fullmatch(part)
+        if match is None:
             raise bad_request(f"invalid selector: {part!r}. KEY, KEY=VALUE and KEY!=VALUE are served here")
         found.append((match[1], match[2] in ("=", "=="), match[3]))
     return found
 
 
 def create(call: KubernetesCall) -> JsonObject:
-    """Raises 400, 403, 404, 409 and 422."""
+    """Raises 400, 404, 409 and 422."""
     return _made(call, call.admitted(call.body()), call.manager("Update"))
 
 
 def _made(call: KubernetesCall, entity: JsonObject, manager: Manager) -> JsonObject:
-    kind, namespace = call.kind, call.namespace
-    if kind.namespaced and call.keyspace.find(kinds.of_kind("Namespace"), "", namespace) is None:
-        raise missing(kinds.of_kind("Namespace"), namespace)
-    made = admission.born(kind, entity, namespace=namespace, now=call.now)
-    name, empty = made["metadata"]["name"], {"metadata": {}}
-    if call.keyspace.find(kind, namespace if kind.namespaced else "", name):
-        said = f'{kind.resource} "{name}" already exists'
-        raise StatusError(409, said, reason="AlreadyExists", about=kind.about(name))
-    if manager.operation == "Apply":
-        owned = ownership.applied(kind.shape, empty, entity, manager, force=True, now=call.now)
-    else:
-        owned = ownership.updated(kind.shape, empty, made, manager, now=call.now)
-    made["metadata"]["managedFields"] = owned["metadata"].get("managedFields", [])
-    if kind.kind == kinds.DEFINITIONS:
-        made = lifecycle.established(made, call.now)
-    return seen(call, call.keyspace.put(kind, made, None))
+    kind, namespaces = call.kind, kinds.of_kind("Namespace")
+    if kind.namespaced and call.keyspace.find(namespaces, "", call.namespace) is None:
+        raise missing(namespaces.resource, call.namespace)
+    made = admission.born(kind, entity, namespace=call.namespace, now=whole_seconds(call.cloud.now))
+    name = made["metadata"]["name"]
+    if call.keyspace.find(kind, call.namespace, name):
+        raise StatusError(409, f'{kind.resource} "{name}" already exists', reason="AlreadyExists")
+    return call.keyspace.put(kind, ownership.made(kind.schema, made, entity, manager), None)
 
 
 def update(call: KubernetesCall) -> JsonObject:
@@ -169,67 +135,61 @@ def update(call: KubernetesCall) -> JsonObject:
 
 def _replaced(call: KubernetesCall, live: JsonObject, entity: JsonObject) -> JsonObject:
     new = admission.changed(call.kind, live, call.admitted(entity))
-    new = ownership.updated(call.kind.shape, live, new, call.manager("Update"), now=call.now)
-    return _written(call, live, new)
+    return _written(call, live, ownership.updated(call.kind.schema, live, new, call.manager("Update")))
 
 
 def _written(call: KubernetesCall, live: JsonObject, new: JsonObject) -> JsonObject:
     """What changes nothing writes nothing."""
-    kind = call.kind
-    if kind.kind == kinds.DEFINITIONS:
-        new = {**lifecycle.established(new, call.now), "status": live["status"]}
-    if {**new, "apiVersion": ""} == {**live, "apiVersion": ""}:
-        return seen(call, live)
-    return seen(call, call.keyspace.put(kind, new, live))
+    return live if new == live else call.keyspace.put(call.kind, new, live)
 
 
 def patch(call: KubernetesCall) -> JsonObject:
     """Raises 400, 404, 409, 415 and 422."""
     if call.content_type == APPLY:
         return _applied(call)
-    shapes = {MERGE: ANY} | ({} if call.kind.schema else {STRATEGIC: call.kind.shape})
-    if call.content_type not in shapes:
-        raise StatusError(415, f"a patch is one of {', '.join((*shapes, APPLY))}")
+    merging = {"application/merge-patch+json": ANY, "application/strategic-merge-patch+json": call.kind.schema}
+    if call.content_type not in merging:
+        raise StatusError(415, f"a patch is one of {', '.join((*merging, APPLY))}")
     live = call.live()
-    return _replaced(call, live, patches.strategic(shapes[call.content_type], seen(call, live), call.body()))
+    return _replaced(call, live, merged(merging[call.content_type], live, call.body()))
 
 
 def _applied(call: KubernetesCall) -> JsonObject:
     """Server-side apply, which makes what is not there."""
-    kind, config = call.kind, call.admitted(call.body())
-    if kind.namespaced:
-        config["metadata"]["namespace"] = call.namespace
-    if kind.status:
-        config.pop("status", None)
+    kind, config, manager = call.kind, call.admitted(call.body()), call.manager("Apply")
     live = call.keyspace.find(kind, call.namespace, call.name)
     if live is None:
-        return _made(call, config, call.manager("Apply"))
-    if kind.kind == "Secret":
-        config = admission.encoded(config)
-    force = call.query.get("force") == "true"
-    new = ownership.applied(kind.shape, live, config, call.manager("Apply"), force=force, now=call.now)
-    changed = admission.changed(kind, live, new)
-    changed["metadata"]["managedFields"] = new["metadata"].get("managedFields", [])
-    return _written(call, live, changed)
+        return _made(call, config, manager)
+    new = ownership.applied(kind.schema, live, config, manager, force=call.query.get("force") == "true")
+    return _written(call, live, admission.changed(kind, live, new))
 
 
 def delete(call: KubernetesCall) -> JsonObject:
     """Raises 404 and 409."""
-    live, options = call.live(), call.body() or {}
-    uid, due = live["metadata"]["uid"], (options.get("preconditions") or {}).get("uid")
+    live, keyspace = call.live(), call.keyspace
+    uid, due = live["metadata"]["uid"], (call.body() or {}).get("preconditions", {}).get("uid")
     if due not in (None, uid):
-        said = f"Precondition failed: UID in precondition: {due}, UID in object meta: {uid}"
-        raise admission.not_fulfilled(call.kind, call.name, said)
-    gone = lifecycle.delete(call.keyspace, call.kind, live, call.now)
-    if call.kind.shown_when_deleted:
-        return seen(call, gone)
-    details = {**call.kind.about(call.name), "uid": uid}
+        raise conflict(call.kind.resource, call.name, f"Precondition failed: UID {due} is not {uid}")
+    for kind, entity in list(_inside(keyspace, call.kind, live)):
+        keyspace.remove(kind, entity)
+    keyspace.remove(call.kind, live)
+    if admission.shown_when_deleted(call.kind):
+        return live
+    details = {"group": call.kind.group, "kind": call.kind.plural, "name": call.name, "uid": uid}
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+
+
+def _inside(keyspace: Keyspace, kind: Kind, entity: JsonObject) -> Iterator[tuple[Kind, JsonObject]]:
+    """What goes with a namespace, or with a definition; of a kind with several versions in one."""
+    served = keyspace.kinds() if kind.kind == "Namespace" else ()
+    of = kinds.of_definition(entity) if kind.kind == kinds.DEFINITIONS else (e for e in served if e.namespaced)
+    namespace = entity["metadata"]["name"] if kind.kind == "Namespace" else ""
+    for each in {each.resource: each for each in of}.values():
+        yield from ((each, inner) for inner in keyspace.each(each, namespace))
 
 
 def log(call: KubernetesCall) -> bytes:
     """The lines that people let a pod print. Raises 404."""
     call.live()
     lines = clusters.printed(call.cloud, call.keyspace.cluster, call.namespace, call.name).splitlines(keepends=True)
-    tail = call.number("tailLines")
-    return "".join(lines if tail is None else lines[max(len(lines) - tail, 0) :]).encode()
+    return "".join(lines[-call.number("tailLines") :]).encode()

@@ -128,19 +128,11 @@ def test_what_no_schema_takes_is_refused(cluster: LocalCluster) -> None:
     cluster.ask("POST", DEFINITIONS, definition())
     for spec, words in (
         ({}, "spec: 'depth' is a required property"),
-        ({"depth": "deep"}, "spec.depth: 'deep' must be of type integer"),
+        ({"depth": "deep"}, "spec.depth: 'deep' is not of type 'integer'"),
         ({"depth": 0}, "spec.depth: 0 is less than the minimum of 1"),
         ({"depth": 1, "policy": "random"}, "spec.policy: 'random' is not one of"),
     ):
         with pytest.raises(ApiException) as raised:
             cluster.ask("POST", QUEUES, queue(**spec))
         assert refusal(raised)[0] == 422
-        assert words in refusal(raised)[1]
-    for body, words in (
-        (queue(depth=1, dept=2), ".spec.dept: field not declared in schema"),
-        (deployment(name="main", images="one"), ".spec.template.spec.containers[0].images: field not declared"),
-    ):
-        with pytest.raises(ApiException) as raised:
-            cluster.apply(body)
-        assert refusal(raised)[0] == 500
         assert words in refusal(raised)[1]

@@ -132,7 +132,7 @@ def test_preview_asks_the_cluster_and_changes_nothing(run: Run) -> None:
 
         return program
 
-    assert "must be of type integer" in errors(run.engine(queue("deep")).preview())
+    assert "is not of type 'integer'" in errors(run.engine(queue("deep")).preview())
     plan = run.engine(queue(1)).preview()
     assert (errors(plan), steps(plan)) == ("", {"q": "create"})
     assert run.cluster.ask("GET", "/apis/lab.example/v1/queues")["items"] == []

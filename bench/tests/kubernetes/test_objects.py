@@ -9,7 +9,7 @@ from kubernetes import watch
 from kubernetes.client.exceptions import ApiException
 
 from bench.cloud.control import ControlError
-from bench.tests.kubernetes.conftest import CLUSTER, LocalCluster, refusal
+from bench.tests.kubernetes.conftest import LocalCluster, refusal
 
 DEPLOYMENT: dict[str, Any] = {
     "apiVersion": "apps/v1",
@@ -39,7 +39,7 @@ def test_object_has_what_a_server_gives_it(cluster: LocalCluster) -> None:
     assert made.metadata.creation_timestamp
     assert made.metadata.generation == 1
     assert int(made.metadata.resource_version) > 0
-    assert made.status.replicas is None
+    assert made.status is None
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"x": "hello"}}
     stored = cluster.ask("POST", "/api/v1/namespaces/default/secrets", secret)
     assert (stored["data"], stored["type"], "stringData" in stored) == ({"x": "aGVsbG8="}, "Opaque", False)
@@ -52,15 +52,15 @@ REFUSED: tuple[tuple[str, str, Any, str, int, str], ...] = (
     ("POST", PODS, pod(""), "", 422, "Invalid"),
     ("POST", PODS, pod("a", namespace="kube-system"), "", 400, "BadRequest"),
     ("POST", PODS, pod("stands"), "", 409, "AlreadyExists"),
-    ("POST", PODS, {**pod("a"), "kind": "Node"}, "", 400, "Kind=Pod is served"),
+    ("POST", PODS, {**pod("a"), "kind": "Node"}, "", 400, "Kind=Pod, which is served"),
     ("POST", f"{PODS}?fieldValidation=Strict", {**pod("b"), "specs": 1}, "", 400, "unknown field specs"),
     (
         "POST",
         PODS,
         {"metadata": {"name": "a"}, "spec": {"containers": "none"}},
         "",
-        400,
-        "spec.containers: not of type",
+        422,
+        "spec.containers: 'none' is not of type",
     ),
     ("PUT", f"{PODS}/stands", pod("stands", resourceVersion="1"), "", 409, "Conflict"),
     ("PUT", f"{PODS}/stands", pod("another"), "", 400, "does not match the name on the URL"),
@@ -70,7 +70,6 @@ REFUSED: tuple[tuple[str, str, Any, str, int, str], ...] = (
     ("GET", "/apis/lab.example/v1/queues", None, "", 404, "NotFound"),
     ("POST", f"{PODS}/stands", pod("stands"), "", 405, "MethodNotAllowed"),
     ("GET", f"{PODS}?labelSelector=a%20in%20(b)", None, "", 400, "KEY!=VALUE are served"),
-    ("GET", f"{PODS}?fieldSelector=a", None, "", 400, "invalid selector"),
     ("PATCH", "/apis/scheduling.k8s.io/v1/priorityclasses/urgent", {"value": 20}, MERGE, 422, "not be changed in an"),
 )
 
@@ -121,11 +120,6 @@ def test_patches_merge_and_remove(cluster: LocalCluster) -> None:
     main, side = patched.spec.template.spec.containers
     assert (main.image, main.ports[0].container_port, side.name) == ("two", 8080, "side")
     assert patched.metadata.generation == 2
-    away = [{"name": "side", "$patch": "delete"}]
-    patched = apps.patch_namespaced_deployment(
-        "curriculum", "default", {"spec": {"template": {"spec": {"containers": away}}}}
-    )
-    assert [each.name for each in patched.spec.template.spec.containers] == ["main"]
     path = "/api/v1/namespaces/default/configmaps/a"
     cluster.core.create_namespaced_config_map("default", {"metadata": {"name": "a"}, "data": {"x": "1", "y": "2"}})
     assert cluster.ask("PATCH", path, {"data": {"x": None}}, content=MERGE)["data"] == {"y": "2"}
@@ -175,42 +169,13 @@ def test_watch_tells_what_changes_and_what_no_longer_fits(cluster: LocalCluster)
     assert seen == [("ADDED", "first"), ("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a"), ("DELETED", "first")]
 
 
-def test_watch_ends_where_its_cluster_begins_anew(cluster: LocalCluster) -> None:
-    since = cluster.core.list_namespaced_pod("default").metadata.resource_version
-    cluster.core.create_namespaced_pod("default", pod("a"))
-    told = cluster.core.list_namespaced_pod("default").metadata.resource_version
-    stream = watch.Watch().stream(
-        cluster.core.list_namespaced_pod, "default", resource_version=since, timeout_seconds=20
-    )
-    assert next(stream)["object"].metadata.name == "a"
-    cluster.control.say_log("a", "of the old cluster")
-    cluster.control.end_cluster(CLUSTER)
-    with pytest.raises(ApiException) as raised:
-        next(stream)
-    assert raised.value.status == 410
-
-    cluster.control.begin_cluster(CLUSTER)
-    with pytest.raises(ApiException) as raised:
-        cluster.core.list_namespaced_pod("default", watch=True, resource_version=told)
-    assert refusal(raised)[0] == 410
-    cluster.core.create_namespaced_pod("default", pod("a"))
-    assert cluster.core.read_namespaced_pod_log("a", "default") == ""
-
-
-def test_nodes_are_those_of_the_pools_and_go_with_their_pods(cluster: LocalCluster) -> None:
-    def node(name: str) -> dict[str, Any]:
-        labels = {"cloud.google.com/gke-nodepool": "v4", "cloud.google.com/gke-tpu-topology": "2x2x2"}
-        status = {"capacity": {"google.com/tpu": "4"}, "allocatable": {"google.com/tpu": "4"}}
-        return {"metadata": {"name": name, "labels": labels}, "status": status}
-
-    cluster.control.set_nodes([node("v4-0"), node("v4-1")])
-    cluster.core.create_namespaced_pod("default", {**pod("a"), "spec": {**pod()["spec"], "nodeName": "v4-1"}})
-    cluster.control.tell_status("node", "v4-0", conditions={"Ready": "True"})
-    cluster.control.set_nodes([node("v4-0")])
-    (left,) = cluster.core.list_node().items
-    assert (left.metadata.name, left.status.capacity["google.com/tpu"]) == ("v4-0", "4")
-    assert left.status.conditions[0].type == "Ready"
-    assert cluster.core.list_namespaced_pod("default").items == []
+def test_a_node_that_is_preempted_goes_with_its_pods(cluster: LocalCluster) -> None:
+    for name in ("v4-0", "v4-1"):
+        cluster.core.create_node({"metadata": {"name": name}})
+        cluster.core.create_namespaced_pod("default", {**pod(name), "spec": {**pod()["spec"], "nodeName": name}})
+    cluster.control.remove_kube_node("v4-1")
+    for left in (cluster.core.list_node(), cluster.core.list_namespaced_pod("default")):
+        assert [each.metadata.name for each in left.items] == ["v4-0"]
 
 
 def test_pod_prints_what_it_is_told_to(cluster: LocalCluster) -> None:

@@ -86,8 +86,7 @@ CASES: dict[str, list[tuple[str, str, Any, str]]] = {
         ("POST", WEB.rpartition("/")[0], deployment(name="main", image="one"), "application/json"),
         ("PATCH", WEB, {"spec": {"selector": {"matchLabels": {"x": "y"}}}}, "application/merge-patch+json"),
     ],
-    "an unknown field of an apply": [
-        ("PATCH", f"{WEB}?fieldManager=one", deployment(name="main", images="one"), APPLY),
+    "an unknown field": [
         ("POST", f"{WEB.rpartition('/')[0]}?fieldValidation=Strict", deployment(name="main", images="1"),
          "application/json"),
     ],
@@ -99,8 +98,6 @@ CASES: dict[str, list[tuple[str, str, Any, str]]] = {
         ("POST", QUEUES, queue(depth=1, policy="random"), "application/json"),
         ("POST", QUEUES, queue(depth=1, dept=2), "application/json"),
         ("POST", QUEUES, queue(depth=1), "application/json"),
-        ("PATCH", f"{QUEUES}/q?fieldManager=one", queue(depth=1, dept=2), APPLY),
-        ("PATCH", f"{QUEUES}/q", {"spec": {"depth": 2}}, "application/strategic-merge-patch+json"),
     ],
     "versions of an object": [
         ("POST", MAP.rpartition("/")[0], config_map(x="1"), "application/json"),

@@ -6,8 +6,7 @@ SWAGGER-JSON is `api/openapi-spec/swagger.json` of the Go module k8s.io/kubernet
 are the kinds of `SERVED` and every type that they are made of: names of fields, types, and how lists and maps merge
 (`x-kubernetes-list-type` and its siblings). A type is written as `string`, `[string]`, `{string}` or a type's name;
 behind a list stand its merge keys (`[Container] name`) or `set`; one with nothing behind it is replaced as a whole, as
-is a map or an object that ends with `!`. A list that a strategic merge patch merges by another key than apply does has
-that key behind `~`.
+is a map or an object that ends with `!`.
 """
 
 from __future__ import annotations
@@ -86,13 +85,9 @@ class Condensed:
             "plural": single.split("/")[-2],
             "namespaced": "{namespace}" in single,
             "status": f"{single}/status" in self._paths,
-            "shown_when_deleted": self._answers(single) == body["schema"],
             "short": _SHORT.get(kind, ""),
             "type": self.named(name),
         }
-
-    def _answers(self, single: str) -> Mapping[str, Any]:
-        return self._paths[single]["delete"]["responses"]["200"]["schema"]
 
     def named(self, name: str) -> str:
         """The short name of a type, which is kept with all that it is made of."""
@@ -127,11 +122,7 @@ class Condensed:
 
 def _merging(field: Mapping[str, Any]) -> str:
     keys = " ".join(field.get("x-kubernetes-list-map-keys", ()))
-    how = {"map": f" {keys}", "set": " set"}.get(field.get("x-kubernetes-list-type", "atomic"), "")
-    strategic = field.get("x-kubernetes-patch-merge-key", "")
-    if "merge" in field.get("x-kubernetes-patch-strategy", "") and strategic != keys.partition(" ")[0]:
-        how += f" ~{strategic}" if strategic or how != " set" else ""
-    return how
+    return {"map": f" {keys}", "set": " set"}.get(field.get("x-kubernetes-list-type", "atomic"), "")
 
 
 def main(path: Path) -> str:
