@@ -18,8 +18,7 @@ from typing import Any
 
 from bench.builds.machine import BuildMachine, BuildOutcome, Fault
 from bench.builds.running import UnsupportedError, run_build, run_jobs
-from bench.cloud.build_control import BuildControl
-from bench.cloud.control import ControlError
+from bench.cloud.control import Control, ControlError
 from bench.registry import answers, keep_beside
 from infra.tools.processes import is_held, one_at_a_time
 
@@ -32,7 +31,7 @@ _HISTORY = 100
 class BuildQueue:
     """Where builds of one local cloud run. home: of the cloud. root: this checkout. recipes: its repository."""
 
-    control: BuildControl
+    control: Control
     home: Path
     root: Path
     recipes: str
@@ -44,7 +43,7 @@ class BuildQueue:
             known = self.control.registry()["address"]
             if known and answers(known):
                 return known
-            address = keep_beside(folder, self.control.pid(), os.environ | {"PYTHONPATH": str(self.root)})
+            address = keep_beside(folder, self.control.health()["pid"], os.environ | {"PYTHONPATH": str(self.root)})
             self.control.set_registry(address)
             return address
 

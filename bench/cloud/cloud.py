@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from types import FunctionType
+from typing import Any, TypeAlias, TypeVar
 
 from bench.cloud.clock import DueEvent, OffsetClock, Timeline
-from bench.cloud.errors import JsonObject, invalid
+from bench.cloud.errors import JsonObject
 from bench.cloud.faults import Faults
 from bench.cloud.limits import Limits
 from bench.cloud.operations import Operations
@@ -156,51 +157,13 @@ class ApiCall:
         return f"{self.root}/{prefix}{self.version}/"
 
 
-class Said(dict[str, Any]):
-    """The JSON object of a command. What it lacks and a command needs is refused by name."""
-
-    def __missing__(self, key: str) -> Any:
-        raise invalid(f"The body needs '{key}'.", field=key)
-
-    def text(self, key: str) -> str:
-        """Raises 400 for anything else."""
-        if not isinstance(value := self.get(key), str):
-            raise invalid(f"The body needs '{key}', a text.", field=key)
-        return value
-
-    def number(self, key: str, *, at_least: float = 0.0, at_most: float, default: float | None = None) -> float:
-        """Raises 400 for anything else."""
-        value = self.get(key, default)
-        # Written so that a NaN, which JSON of Python's may hold, is refused too.
-        if isinstance(value, bool) or not isinstance(value, int | float) or not at_least <= value <= at_most:
-            raise invalid(f"{key} is a number from {at_least:g} to {at_most:g}, not {value!r}.", field=key)
-        return float(value)
-
-
-def whole(text: str, key: str) -> int:
-    """A whole number in a path or a query. Raises 400."""
-    if not text.isdigit():
-        raise invalid(f"{key} is a whole number, not {text!r}.", field=key)
-    return int(text)
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What a person or a test tells the cloud below `/_tidepool/`. rest: what follows the command in the path."""
-
-    cloud: Cloud
-    body: Said
-    query: Mapping[str, str]
-    rest: str
-
-
 Handler: TypeAlias = Callable[[ApiCall], ApiAnswer]
 Reaction: TypeAlias = Callable[[Cloud, DueEvent], None]
-Command: TypeAlias = Callable[[Order], JsonObject]
+Command = TypeVar("Command", bound=FunctionType)
 
 HANDLERS: dict[str, Handler] = {}
 REACTIONS: dict[str, Reaction] = {}
-COMMANDS: dict[str, Command] = {}
+COMMANDS: dict[str, Callable[..., Any]] = {}
 
 
 def handles(*methods: str) -> Callable[[Handler], Handler]:
@@ -228,13 +191,10 @@ def reacts(kind: str) -> Callable[[Reaction], Reaction]:
     return register
 
 
-def obeys(command: str) -> Callable[[Command], Command]:
-    """Register a function as what a command of the control surface does: `POST faults`."""
+def obeys(act: Command) -> Command:
+    """Register a function as a command of the control surface, by its name.
 
-    def register(act: Command) -> Command:
-        if command in COMMANDS:
-            raise ValueError(f"{command} is obeyed twice")
-        COMMANDS[command] = act
-        return act
-
-    return register
+    It takes the cloud and what `control` hands on, checked by its annotations, and answers anything that JSON has.
+    """
+    COMMANDS[act.__name__] = act
+    return act

@@ -62,7 +62,7 @@ def running(home: Path) -> Handle | None:
         record = json.loads((home / "cloud" / "cloud.json").read_text())
         handle = Handle(record["url"], record["pid"], record.get("code") == code())
         # After a kill the record stays, and its port may be anybody's.
-        alive = runs(handle.pid) and Control(handle.url, timeout=10.0).pid() == handle.pid
+        alive = runs(handle.pid) and Control(handle.url, timeout=10.0).health()["pid"] == handle.pid
     except (OSError, ValueError, KeyError, ControlError):
         return None
     return handle if alive else None

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Final
+from typing import Final
 
 from bench.cloud import tokens
 from bench.cloud.clock import seconds_of
-from bench.cloud.cloud import Cloud, Order, obeys
+from bench.cloud.cloud import Cloud, obeys
 from bench.cloud.errors import JsonObject, failed_precondition
 from bench.cloud.faults import FaultTarget
 from bench.cloud.requestlog import LoggedRequest
@@ -46,16 +46,29 @@ def certs(cloud: Cloud, request: HttpRequest) -> Reply:
     return cloud.log.answered(request, lambda: cloud.now, work, lambda refusal: refused(refusal, "oauth2"))
 
 
-@obeys("POST identity/token")
-def token(order: Order) -> JsonObject:
-    """Of a node's host, or of what runs as an account without being a machine, as a job of Cloud Run does."""
-    cloud, body = order.cloud, order.body
-    node = None if "account" in body else _ready(cloud, body.text("node"))
-    email = node.public["serviceAccount"]["email"] if node else body.text("account")
-    now = int(cloud.now)
-    subject = _digits(email, 21)
-    claims: dict[str, Any] = {
-        "aud": body.text("audience"),
+@obeys
+def identity_token(
+    cloud: Cloud, node: str, audience: str, *, worker: int = 0, full: bool = True, claims: JsonObject | None = None
+) -> str:
+    """What the metadata server of a READY node's host answers to `identity?audience=...&format=full`.
+
+    full: with the instance in it. claims: take the place of others of the token; None leaves one out.
+    """
+    found = _ready(cloud, node)
+    instance = {"google": {"compute_engine": _instance(cloud, found, worker)}} if full else {}
+    return _signed(cloud, found.public["serviceAccount"]["email"], audience, {**instance, **(claims or {})})
+
+
+@obeys
+def account_token(cloud: Cloud, account: str, audience: str) -> str:
+    """What the metadata server of something that runs as this account answers, and that is no VM."""
+    return _signed(cloud, account, audience, {})
+
+
+def _signed(cloud: Cloud, email: str, audience: str, more: JsonObject) -> str:
+    now, subject, newest = int(cloud.now), _digits(email, 21), _keys(cloud)[0]
+    claims = {
+        "aud": audience,
         "azp": subject,
         "email": email,
         "email_verified": True,
@@ -63,22 +76,18 @@ def token(order: Order) -> JsonObject:
         "iat": now,
         "iss": ISSUER,
         "sub": subject,
+        **more,
     }
-    if node and body.get("format", "full") == "full":
-        claims["google"] = {"compute_engine": _instance(cloud, node, int(body.get("worker", 0)))}
-    claims |= body.get("claims", {})
-    newest = _keys(cloud)[0]
     written = {name: value for name, value in claims.items() if value is not None}
-    return {"token": tokens.signed(newest["pem"], written, kid=newest["kid"])}
+    return tokens.signed(newest["pem"], written, kid=newest["kid"])
 
 
-@obeys("POST identity/rotate")
-def rotate(order: Order) -> JsonObject:
-    """Sign with a new key from now on. retire: stop publishing the ones before."""
-    kept = [] if order.body.get("retire") else _keys(order.cloud)
+@obeys
+def rotate_identity_keys(cloud: Cloud, *, retire: bool = False) -> str:
+    """Let Google sign with a new key, whose id is the answer. retire: it stops publishing the others."""
     made = _made()
-    order.cloud.store.set_setting(_KEYS, [made, *kept])
-    return {"kid": made["kid"]}
+    cloud.store.set_setting(_KEYS, [made, *([] if retire else _keys(cloud))])
+    return made["kid"]
 
 
 def _ready(cloud: Cloud, name: str) -> TpuNode:

@@ -1,20 +1,22 @@
 """The control surface below `/_tidepool/`: what a person or a test may do to the cloud that Google's APIs cannot.
 
-Owns how a command is found and answered, and the commands of clock, speed, limits and the registry beside the cloud.
-Nodes, builds, identity tokens and GitHub have theirs beside them. The Python client is `control`.
+Owns how a command is found, checked and answered, and the commands of clock, speed, limits, faults and the registry
+beside the cloud. Nodes, builds, identity tokens, clusters and GitHub have theirs beside them. `control` calls them.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import time
-from urllib.parse import parse_qsl, unquote
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, validate_call
 
 from bench.cloud.clock import timestamp
-from bench.cloud.cloud import COMMANDS, LONGEST_SECONDS, Cloud, Order, Said, obeys, whole
-from bench.cloud.errors import ApiError, JsonObject, invalid
-from bench.cloud.limits import Limit
+from bench.cloud.cloud import COMMANDS, LONGEST_SECONDS, Cloud, obeys
+from bench.cloud.errors import STRICT, ApiError, JsonObject, invalid, refusing
+from bench.cloud.limits import Limit, LimitScope
 from bench.cloud.services.artifact_registry import images as artifact_images
 from bench.cloud.services.cloudbuild import builds as cloudbuild_builds
 from bench.cloud.services.tpu.node import KIND
@@ -23,42 +25,42 @@ from bench.cloud.wire import HttpRequest, Reply, parsed_json, refused, sent
 BASE = "/_tidepool/"
 SERVICE = "_tidepool"
 _BEGAN = time.monotonic()
-_ADDRESS = re.compile(r"(?:127\.0\.0\.1|localhost):\d{1,5}")
+_CHECKED = validate_call(config=ConfigDict(**STRICT, arbitrary_types_allowed=True))
 
 
 def reply(cloud: Cloud, request: HttpRequest) -> Reply:
     try:
-        return _obeyed(cloud, request)
+        with cloud.request():
+            return sent(_obeyed(cloud, request.path.removeprefix(BASE), parsed_json(request.data) or {}))
     except ApiError as refusal:
         return refused(refusal, SERVICE)
 
 
-def _obeyed(cloud: Cloud, request: HttpRequest) -> Reply:
-    path = request.path.removeprefix(BASE)
-    head, _, rest = path.partition("/")
-    whole = f"{request.verb} {path}"
-    act = COMMANDS.get(whole) or COMMANDS.get(f"{request.verb} {head}")
-    if act is None:
-        raise ApiError(404, f"The control surface has no {request.verb} {request.path}.")
-    body = parsed_json(request.data)
-    if not isinstance(body, dict | None):
+def _obeyed(cloud: Cloud, name: str, body: Any) -> Any:
+    """The answer of a command, which takes the members of the body by name and `arguments` before them."""
+    if name not in COMMANDS:
+        raise ApiError(404, f"The control surface has no command {name}.")
+    if not isinstance(body, dict):
         raise invalid("The body is a JSON object.")
-    order = Order(cloud, Said(body or {}), dict(parse_qsl(request.query)), "" if whole in COMMANDS else unquote(rest))
-    with cloud.request():
-        return sent(act(order))
+    with refusing(name):
+        return _checked(name)(cloud, *body.pop("arguments", ()), **body)
+
+
+_checked = cache(lambda name: _CHECKED(COMMANDS[name]))
 
 
 # Seeing
 
 
-@obeys("GET health")
-def health(_: Order) -> JsonObject:
+@obeys
+def health(_: Cloud) -> JsonObject:
+    """pid: the process that answers."""
     return {"pid": os.getpid()}
 
 
-@obeys("GET status")
-def status(order: Order) -> JsonObject:
-    cloud = order.cloud
+@obeys
+def status(cloud: Cloud) -> JsonObject:
+    """nodes, builds: count by state. eventsSetAside: those that failed, which the cloud's log explains."""
     return {
         "pid": os.getpid(),
         "time": timestamp(cloud.now),
@@ -67,78 +69,83 @@ def status(order: Order) -> JsonObject:
         "nodes": cloud.store.tally(KIND, "$.public.state"),
         "builds": cloud.store.tally(cloudbuild_builds.KIND, "$.status"),
         "faults": len(cloud.faults.each(cloud.now)),
-        "limits": sum(1 for _ in cloud.limits.each()),
+        "limits": len(limits(cloud)),
         "eventsSetAside": cloud.timeline.failed(),
         "compression": cloud.compression,
     }
 
 
-@obeys("GET clock")
-def clock(order: Order) -> JsonObject:
-    now = order.cloud.now
-    return {"time": timestamp(now), "seconds": now, "offset": order.cloud.clock.offset}
+@obeys
+def clock(cloud: Cloud) -> JsonObject:
+    """time (RFC 3339), seconds (since the epoch), offset (ahead of the wall clock)."""
+    return {"time": timestamp(cloud.now), "seconds": cloud.now, "offset": cloud.clock.offset}
 
 
-@obeys("GET log")
-def log(order: Order) -> JsonObject:
-    limit, after = whole(order.query.get("limit", "200"), "limit"), whole(order.query.get("after", "0"), "after")
-    return {"entries": order.cloud.log.tail(limit, after=after)}
+@obeys
+def log(cloud: Cloud, limit: int = 200, after: int = 0) -> list[JsonObject]:
+    """The last requests, oldest first, as `requestlog.LoggedRequest`. after: only numbers above it."""
+    return cloud.log.tail(limit, after=after)
 
 
-@obeys("GET limits")
-def limits(order: Order) -> JsonObject:
-    return {"limits": [{**limit.to_json(), "held": held} for limit, held in order.cloud.limits.each()]}
+@obeys
+def limits(cloud: Cloud) -> list[JsonObject]:
+    """Each with the chips `held` of it here."""
+    return [{**limit.to_json(), "held": held} for limit, held in cloud.limits.each()]
 
 
-@obeys("GET registry")
-def registry(order: Order) -> JsonObject:
-    return artifact_images.told(order.cloud)
+@obeys
+def registry(cloud: Cloud) -> JsonObject:
+    """address (host:port) of the OCI registry beside the cloud; None where there is none."""
+    return artifact_images.told(cloud)
 
 
 # Doing
 
 
-@obeys("POST clock")
-def advance(order: Order) -> JsonObject:
-    order.cloud.advance(order.body.number("advance", at_most=LONGEST_SECONDS))
-    return clock(order)
+@obeys
+def advance(cloud: Cloud, seconds: Annotated[float, Field(ge=0, le=LONGEST_SECONDS)]) -> JsonObject:
+    """Move cloud time forward; what becomes due happens. The answer is `clock`'s."""
+    cloud.advance(seconds)
+    return clock(cloud)
 
 
-@obeys("POST settings")
-def set_compression(order: Order) -> JsonObject:
-    order.cloud.compression = order.body.number("compression", at_least=0.001, at_most=1e9)
-    return {"compression": order.cloud.compression}
+@obeys
+def set_compression(cloud: Cloud, factor: Annotated[float, Field(ge=0.001, le=1e9)]) -> JsonObject:
+    """Divide operation delays by `factor`: 1 is realistic, 1000 the default. Operations that run keep theirs."""
+    cloud.compression = factor
+    return {"compression": cloud.compression}
 
 
-@obeys("POST limits")
-def declare_limit(order: Order) -> JsonObject:
-    limit = Limit.from_json(order.body)
-    order.cloud.limits.declare(limit, now=order.cloud.now)
-    return {**limit.to_json(), "held": order.cloud.limits.held(limit.scope)}
+@obeys
+def limit(cloud: Cloud, **declared: Any) -> JsonObject:
+    """Declare a quota, or with the capacity `reserved` a reservation; the fields of `limits.Limit` and its scope."""
+    limit = Limit.from_json(declared)
+    cloud.limits.declare(limit, now=cloud.now)
+    return {**limit.to_json(), "held": cloud.limits.held(limit.scope)}
 
 
-@obeys("DELETE limits")
-def lift_limit(order: Order) -> JsonObject:
-    order.cloud.limits.lift(Limit.from_json({**order.body, "chips": 0}).scope)
-    return {}
+@obeys
+def lift(cloud: Cloud, **scope: Any) -> None:
+    """Remove a declared limit; the fields of `limits.LimitScope`."""
+    cloud.limits.lift(LimitScope(**scope))
 
 
-@obeys("POST registry")
-def tell_registry(order: Order) -> JsonObject:
-    address = order.body.text("address")
-    if not _ADDRESS.fullmatch(address):
-        raise invalid(f"address is HOST:PORT on loopback, not {address!r}.", field="address")
-    artifact_images.tell(order.cloud, address)
-    return registry(order)
+@obeys
+def set_registry(
+    cloud: Cloud, address: Annotated[str, Field(pattern=r"^(127\.0\.0\.1|localhost):\d{1,5}$")]
+) -> JsonObject:
+    """Say where the OCI registry is, which lasts until `forget_registry` or `reset`."""
+    artifact_images.tell(cloud, address)
+    return registry(cloud)
 
 
-@obeys("DELETE registry")
-def forget_registry(order: Order) -> JsonObject:
-    artifact_images.tell(order.cloud, None)
-    return registry(order)
+@obeys
+def forget_registry(cloud: Cloud) -> None:
+    """Artifact Registry holds no images any more."""
+    artifact_images.tell(cloud, None)
 
 
-@obeys("POST reset")
-def reset(order: Order) -> JsonObject:
-    order.cloud.store.clear()
-    return {}
+@obeys
+def reset(cloud: Cloud) -> None:
+    """Forget every resource, fault, limit and setting; the clock stays."""
+    cloud.store.clear()

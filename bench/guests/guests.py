@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.cloud.control import ControlError
+from bench.cloud.control import Control, ControlError
 from bench.guests.disk import Disk
 from bench.guests.guest import Guest
 from bench.guests.machine import end_runner
-from bench.guests.surroundings import Endpoints, GuestControl, Vm
+from bench.guests.surroundings import Endpoints, Vm
 
 _SHORTEST = 0.001
 """Seconds by which the clock moves at least, so that rounding holds nobody up."""
@@ -35,7 +35,7 @@ class Look:
 class Guests:
     """broker: the address of a stack's broker, asked for only where a guest registers; None where there is none."""
 
-    def __init__(self, control: GuestControl, broker: Callable[[str], str | None]) -> None:
+    def __init__(self, control: Control, broker: Callable[[str], str | None]) -> None:
         self._control = control
         self._broker = broker
 

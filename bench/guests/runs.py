@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from bench.guests.surroundings import GuestControl
+from bench.cloud.control import Control
 from infra.model.node import STARTUP_SCRIPT_KEY
 
 _TOLD: Final = "tidepool-run"
@@ -30,7 +30,7 @@ _KEPT: Final = "metadata.json"
 class RunGuests:
     """Those of one local cloud. folder: where each has its own."""
 
-    def __init__(self, control: GuestControl, folder: Path) -> None:
+    def __init__(self, control: Control, folder: Path) -> None:
         self._control, self._folder = control, folder
 
     def settle(self) -> None:

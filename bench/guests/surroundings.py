@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from bench.cloud.control import ControlError, JsonObject
-from bench.cloud.github.control import GitHubControl
+from bench.cloud.control import Control, ControlError
 from bench.cloud.loopback import LoopbackAnswer, NoAnswerError, asked
 from infra.fleet.runner.supervisor import report
 from infra.fleet.runner.supervisor.effects import Answer, Failed
@@ -23,25 +22,6 @@ from infra.model import bucket_names
 
 _SECONDS: Final = 90.0
 _OK: Final = 200
-
-
-class GuestControl(GitHubControl):
-    """The control surface with the calls of guests: nodes with their disks, and the faults that strike guests."""
-
-    def guests(self) -> JsonObject:
-        """seconds, compression, queued, faults, nodes (node, since, due) and disks; see `tpu_control.told`."""
-        return self._ask("GET", "guests")
-
-    def write_disks(self, disks: Mapping[str, JsonObject | None]) -> None:
-        """Replace the disks of nodes by full name; None takes one away."""
-        self._ask("POST", "guests", {"disks": dict(disks)})
-
-    def strike_guest(self, node: str, kind: str, running: str = "") -> JsonObject | None:
-        """The fault of that kind (mute, slow-boot, unfit, broken) that strikes a guest now; it counts as used.
-
-        running: the image or bundle that the guest is about to run.
-        """
-        return self._ask("POST", "guest-faults", {"node": node, "kind": kind, "running": running})["fault"]
 
 
 class UnreadableError(Exception):
@@ -75,7 +55,7 @@ class Vm:
 class Endpoints:
     """broker: the address of a stack's broker, None where there is none. One look's worth: the bucket is read once."""
 
-    def __init__(self, control: GuestControl, broker: Callable[[str], str | None]) -> None:
+    def __init__(self, control: Control, broker: Callable[[str], str | None]) -> None:
         self.control = control
         self._broker = broker
         self._read: dict[tuple[str, str], bytes | None] = {}

@@ -19,10 +19,9 @@ from typing import Any
 
 import uvicorn
 
-from bench.cloud.github.control import GitHubControl
+from bench.cloud.control import Control
 from bench.guests.guests import Guests, Look
 from bench.guests.runs import RunGuests
-from bench.guests.surroundings import GuestControl
 from bench.operations.cloud import cloud_clock
 from bench.operations.github import keep_served, local_app, repositories_served
 from infra.fleet.broker import settings
@@ -44,7 +43,7 @@ def local_settings(stack: str, url: str, audience: str) -> dict[str, str]:
     serves, groups = repositories_served(config), config.runners.groups or {}
     if not serves:
         raise Refusal(f"no pool of {stack} serves a repository, so there is nothing to register runners with")
-    keep_served(GitHubControl(url), serves, groups.values())
+    keep_served(Control(url), serves, groups.values())
     app = local_app(url, config.project, slug=f"tidepool-{stack}", account=serves[0].partition("/")[0])
     return {
         settings.AUDIENCE: audience,
@@ -134,7 +133,7 @@ class LocalGuests:
     def settle_runs(self) -> None:
         """The same for VMs of one run alone, which have no broker."""
         with one_at_a_time(self._lock):
-            RunGuests(GuestControl(self.url), self.home / "cloud" / "runs").settle()
+            RunGuests(Control(self.url), self.home / "cloud" / "runs").settle()
 
     def advance(self, seconds: float) -> None:
         """Move the cloud's clock, and let the guests live meanwhile."""
@@ -152,6 +151,6 @@ class LocalGuests:
         brokers = Brokers(self.url)
         with one_at_a_time(self._lock):
             try:
-                yield Guests(GuestControl(self.url), brokers.address)
+                yield Guests(Control(self.url), brokers.address)
             finally:
                 brokers.close()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bench.builds.machine import BuildOutcome, StepStatus
 from bench.builds.queue import BuildQueue, NoSuchStepError, made_up_commit
 from bench.builds.running import UnsupportedError
-from bench.cloud.build_control import BuildControl
+from bench.cloud.control import Control
 from bench.operations.control import running
 from bench.registry import RegistryError
 from infra.model.images.github import build_jobs
@@ -95,7 +95,7 @@ def run_jobs(
     return started, runs()
 
 
-def _queue(control: BuildControl) -> BuildQueue:
+def _queue(control: Control) -> BuildQueue:
     place = workspace()
     return BuildQueue(control=control, home=place.home, root=place.root, recipes=declared().spec.recipes)
 

@@ -12,9 +12,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from bench.cloud import daemon
-from bench.cloud.build_control import BuildControl
+from bench.cloud.control import Control
 from bench.cloud.faults import FaultKind, FaultRule
-from bench.cloud.github.control import GitHubControl
 from bench.cloud.github.work import CONCLUSIONS
 from bench.cloud.services.places import REGIONS, ZONES
 from bench.guests.disk import Disk
@@ -46,21 +45,21 @@ STRIKES: Final[Mapping[str, str]] = {
 """Of faults that befall guests: when. One that is idle goes on until then."""
 
 
-def running() -> BuildControl:
+def running() -> Control:
     """The control surface of this checkout's cloud. Raises Failure where it does not run; it raises what it refuses."""
     home = workspace().home
     handle = daemon.running(home)
     if handle is None:
         raise Failure(f"the local cloud of {home} does not run; start it with `./tidepool cloud start`")
-    return BuildControl(handle.url)
+    return Control(handle.url)
 
 
-def running_github() -> GitHubControl:
+def running_github() -> Control:
     """The GitHub beside it, in the same way."""
-    return GitHubControl(running().url)
+    return Control(running().url)
 
 
-def running_with(vm: str) -> BuildControl:
+def running_with(vm: str) -> Control:
     """The control surface of a cloud that has this TPU VM. Refusal where it has none of the name."""
     names = [each["name"].rpartition("/")[2] for each in nodes()]
     if vm not in names:
@@ -107,7 +106,7 @@ def fail(kind: str, *, lasting: float | None, **rule: Any) -> None:
     cloud = running()
     if lasting is not None:
         given["until"] = cloud.clock()["seconds"] + lasting
-    cloud.fail(kind, **given)  # ty: ignore[invalid-argument-type] - one of FAULTS
+    cloud.fail(kind, **given)
 
 
 def limit(

@@ -8,7 +8,7 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from bench.cloud.github.control import GitHubControl
+from bench.cloud.control import Control
 from bench.operations.cloud import cloud_clock
 from infra.fleet.controller.by_broker import BrokerApi
 from infra.fleet.controller.github import GitHub, RunnerApi
@@ -36,7 +36,7 @@ def repositories_served(config: StackConfig) -> tuple[str, ...]:
     return tuple(sorted({repository for pool in config.pools for repository in pool.serves}))
 
 
-def keep_served(control: GitHubControl, repositories: Collection[str], groups: Collection[str]) -> None:
+def keep_served(control: Control, repositories: Collection[str], groups: Collection[str]) -> None:
     """Let GitHub know these repositories and, where runners go into groups, their owners as organisations with these.
 
     What is there stays as it is. At GitHub a person makes the groups, before the stack names them.
@@ -50,7 +50,7 @@ def keep_served(control: GitHubControl, repositories: Collection[str], groups: C
 
 def local_app(url: str, project: str, *, slug: str, account: str) -> LocalApp:
     """The app of that name on an account, with a fresh key."""
-    control = GitHubControl(url)
+    control = Control(url)
     app = control.add_app(slug, account=account, permissions=PERMISSIONS)
     control.forget_app_keys(app["id"])
     secret = f"{slug}-app-key"
@@ -78,7 +78,7 @@ def local_github(config: StackConfig, url: str, broker: str | None) -> GitHub:
 
     It knows the repositories that the stack serves, and its groups.
     """
-    control = GitHubControl(url)
+    control = Control(url)
     keep_served(control, repositories_served(config), (config.runners.groups or {}).values())
     control.add_token(_TOKEN, "tidepool-controller")
     if broker is None:

@@ -10,15 +10,16 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from bench.cloud.kubernetes.control import KubernetesControl, kubeconfig
+from bench.cloud.control import Control
+from bench.cloud.kubernetes.control import kubeconfig
 from bench.operations.control import running
 from infra.operations.errors import Refusal
 from infra.preview.toned import columns
 
 
-def running_clusters() -> KubernetesControl:
+def running_clusters() -> Control:
     """The clusters of this checkout's cloud. Raises Failure where it does not run; it raises for what it refuses."""
-    return KubernetesControl(running().url)
+    return Control(running().url)
 
 
 def cluster_lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -71,7 +72,7 @@ def has_api_server(cloud: str, cluster: str) -> bool:
 
     cloud: its root URL. cluster: `projects/P/locations/L/clusters/C`, whether or not it stands.
     """
-    return KubernetesControl(cloud).told_control_plane(cluster) is not None
+    return Control(cloud).told_control_plane(cluster) is not None
 
 
 def _pair(said: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from bench.cloud.github.control import GitHubControl
+from bench.cloud.control import Control
 from bench.cloud.testing import TestCloud
 from infra.fleet.controller.github import GitHubError, RunnerApi
 from infra.fleet.github_lists import MOST_RUNS, READERS, ListError, jobs, pages, whole
@@ -118,7 +118,7 @@ def test_a_job_of_another_shape_is_said_so(job: Any, said: str) -> None:
 
 
 def test_jobs_that_wait_are_told_with_labels_and_since_when(cloud: TestCloud) -> None:
-    hub = GitHubControl(cloud.url)
+    hub = Control(cloud.url)
     hub.add_repository(REPO)
     hub.add_repository("lab/other")
     hub.add_token("a-person", "ada")
@@ -151,7 +151,7 @@ def test_a_job_that_runs_is_told_with_its_runner_and_its_page() -> None:
 
 
 def test_names_that_a_stranger_chose_steer_no_terminal(cloud: TestCloud) -> None:
-    hub = GitHubControl(cloud.url)
+    hub = Control(cloud.url)
     hub.add_repository(REPO)
     hub.add_token("a-person", "ada")
     hub.queue_job(REPO, ["tpu-ci", "\x1b[2J"], name="\x1b]0;x\x07\u202ejob")

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from bench.cloud.github.control import GitHubControl
+from bench.cloud.control import Control
 from bench.cloud.testing import TestCloud
 from bench.cloud.tokens import new_key, signed
 from infra.fleet.broker import settings
@@ -101,7 +101,7 @@ def ran(image: Path, *arguments: str, environ: Mapping[str, str]) -> tuple[int, 
 def fleet(cloud: TestCloud) -> dict[str, str]:
     """The environment of a service whose fleet of two VMs stands in the local cloud, as its manifest says."""
     config = parse(stack_text(pools=pool(zones="{us-west4-a: 2}", serves=f"[{REPOSITORY}]")))
-    github = GitHubControl(cloud.url)
+    github = Control(cloud.url)
     github.add_repository(REPOSITORY)
     github.add_token("of-ada", "ada")
     for slot in slots(config):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.cloud.github.control import GitHubControl
+from bench.cloud.control import Control
 from bench.cloud.testing import running_cloud
 from infra.github.client import WORKFLOW_LOGIN
 from tests.github.lab_repository import FORK, REPO, SHA, TOKEN, Lab
@@ -15,7 +15,7 @@ from tests.github.lab_repository import FORK, REPO, SHA, TOKEN, Lab
 @pytest.fixture
 def lab() -> Iterator[Lab]:
     with running_cloud() as cloud:
-        control = GitHubControl(cloud.url)
+        control = Control(cloud.url)
         permissions = {"pull-requests": "write", "issues": "write"}
         control.add_token(TOKEN, WORKFLOW_LOGIN, app=True, permissions=permissions)
         control.add_repository(REPO)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from github import Auth, Github
 from github.Repository import Repository
 
-from bench.cloud.github.control import GitHubControl
+from bench.cloud.control import Control
 from infra.github.client import PostingPlace, connect
 
 REPO, FORK, TOKEN, SHA = "lab/monorepo", "eve/monorepo", "workflow-token", "a" * 40
@@ -18,7 +18,7 @@ REPO, FORK, TOKEN, SHA = "lab/monorepo", "eve/monorepo", "workflow-token", "a" *
 class Lab:
     """One pull request, and the token of a workflow run that may write to pull requests and issues."""
 
-    control: GitHubControl
+    control: Control
     pull: int
 
     def place(self) -> PostingPlace:

@@ -151,7 +151,7 @@ def test_a_pull_request_into_another_branch_has_no_part_in_it(lab: Lab) -> None:
 
 
 def test_a_head_that_has_moved_on_or_a_closed_pull_request_is_not_found(lab: Lab) -> None:
-    lab.control.push(REPO, lab.pull, "b" * 40)
+    lab.control.push_to_pull(REPO, lab.pull, "b" * 40)
     place = lab.place()
     assert sticky.of_head(place, SHA) == ()
     lab.repository().get_issue(lab.pull).edit(state="closed")

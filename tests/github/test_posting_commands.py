@@ -135,7 +135,7 @@ def test_an_unknown_commit_or_stack_is_refused(desk: Desk) -> None:
 def test_a_pull_request_that_has_moved_on_is_left_alone(desk: Desk, lab: Lab) -> None:
     desk.commit(stack(one=(SMALL, 3)))
     desk.write()
-    lab.control.push(REPO, lab.pull, "b" * 40)
+    lab.control.push_to_pull(REPO, lab.pull, "b" * 40)
     assert desk.json("comment", "post", "--artifact", desk.out, "--head", SHA)["posts"] == []
     assert lab.comments() == []
 

@@ -15,7 +15,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from bench.cloud.kubernetes.control import KubernetesControl, kubeconfig
+from bench.cloud.control import Control
+from bench.cloud.kubernetes.control import kubeconfig
 from bench.cloud.testing import running_cloud
 from bench.providers.kubernetes.releases import definitions
 from infra.cli.app import cli
@@ -71,7 +72,7 @@ class Lab:
     """A cluster with the queues of a stack, as an `up` leaves it."""
 
     kube: Kube
-    control: KubernetesControl
+    control: Control
 
     def jobs(self, *arguments: str) -> dict[str, Any]:
         words = (*arguments[:1], "--json", "--namespace", TEAM, *arguments[1:])
@@ -106,7 +107,7 @@ class Lab:
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
     with running_cloud() as cloud:
-        control = KubernetesControl(cloud.url)
+        control = Control(cloud.url)
         reached = control.begin_cluster("projects/lab/locations/us-central2/clusters/train")
         (tmp_path / "kubeconfig").write_text(yaml.safe_dump(kubeconfig(reached)))
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))

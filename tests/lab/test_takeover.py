@@ -18,7 +18,7 @@ from typing import Any, Final
 import pytest
 
 from bench.cloud import daemon
-from bench.cloud.kubernetes.control import KubernetesControl
+from bench.cloud.control import Control
 from bench.providers.google.settings import ProviderSettings
 from bench.providers.google.tables import TYPES
 from infra.engines.official.workspace import provider_inputs
@@ -86,7 +86,7 @@ def taken_over(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Check
 
 def serve_clusters_where_they_were(home: Path) -> None:
     """The port at which a cloud served clusters is anybody's by now: states get the one at which it serves them."""
-    for reached in KubernetesControl(daemon.ensure_running(home).url).clusters():
+    for reached in Control(daemon.ensure_running(home).url).clusters():
         address, _, path = reached["host"].partition("/")
         for state in (home / "state").rglob("*.json"):
             text = state.read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, cast
 
 import pytest
 
-from bench.cloud.kubernetes.control import KubernetesControl
+from bench.cloud.control import Control
 from bench.cloud.testing import TestCloud
 from infra.engines import EngineName
 from infra.model.stack import parse_stack
@@ -46,7 +46,7 @@ def _plan(engine: EngineName, endpoint: str | None, *, queues: str = QUEUES, tar
 def test_operators_are_not_waited_for_in_a_cluster_that_runs_nothing(cloud: TestCloud) -> None:
     with pytest.raises(Refusal, match=r"training has queues.*runs nothing.*--kube.*--engine local"):
         _plan(EngineName.PULUMI, cloud.url)
-    KubernetesControl(cloud.url).tell_control_plane("127.0.0.1:1", "Q0E=")
+    Control(cloud.url).tell_control_plane("127.0.0.1:1", "Q0E=")
     with pytest.raises(_PlannedError):
         _plan(EngineName.PULUMI, cloud.url)
 

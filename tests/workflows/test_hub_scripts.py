@@ -11,7 +11,7 @@ import pytest
 from github import Auth, Github
 from github.Repository import Repository
 
-from bench.cloud.github.control import GitHubControl
+from bench.cloud.control import Control
 from bench.cloud.testing import running_cloud
 from tests.workflows.shipped_scripts import RUN_ID, SHA, run
 
@@ -23,7 +23,7 @@ ISSUE = {"KEY": "tpu", "TITLE": "Nightly: failing", "LABELS": "ci-failure,tpu-te
 class Hub:
     """A repository, what a run's token may do in it, and a folder for the runner's files."""
 
-    control: GitHubControl
+    control: Control
     folder: Path
 
     def ask(self, script: str, **told: Any) -> Any:
@@ -56,7 +56,7 @@ class Hub:
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Hub]:
     with running_cloud() as cloud:
-        control = GitHubControl(cloud.url)
+        control = Control(cloud.url)
         rights = {"issues": "write", "pull-requests": "write", "actions": "write"}
         control.add_token(TOKEN, BOT, app=True, permissions=rights)
         control.add_token("ann", "ann")
@@ -149,7 +149,7 @@ def test_a_new_commit_takes_the_label_off_which_may_be_gone_already_and_is_not_t
     for _ in range(2):
         hub.well("unlabel", NUMBER=pull, LABEL="run-tpu-tests")
     assert hub.labels(pull) == ["bug"]
-    hub.control.push(REPO, pull, "b" * 40)
+    hub.control.push_to_pull(REPO, pull, "b" * 40)
     assert "closed or has another head" in hub.ask("same_head", NUMBER=pull, SHA=SHA).stderr
 
 

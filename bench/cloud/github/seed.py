@@ -1,12 +1,12 @@
-"""What a person or a test may put into the local GitHub that its API cannot: `/_tidepool/github/...`.
+"""Commands: what a person or a test may put into the local GitHub that its API cannot.
 
-Owns the shapes of these bodies. The Python client of it is `control`, whose docstrings say what each does.
+Repositories are `owner/name`.
 """
 
 from __future__ import annotations
 
 from bench.cloud import tokens
-from bench.cloud.cloud import Cloud, Order, obeys
+from bench.cloud.cloud import Cloud, obeys
 from bench.cloud.errors import JsonObject
 from bench.cloud.github import records, runners
 from bench.cloud.github.apps import token_digest
@@ -14,121 +14,138 @@ from bench.cloud.github.hub import REQUESTS_AN_HOUR
 from bench.cloud.github.routes import GitHubError
 
 
-@obeys("POST github/tokens")
-def add_token(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    content = {"login": body["login"], "app": body.get("app", False), "permissions": body.get("permissions")}
-    cloud.store.put(records.TOKEN, token_digest(body["token"]), content, now=cloud.now)
-    return {"login": body["login"]}
+@obeys
+def add_token(
+    cloud: Cloud, token: str, login: str, *, app: bool = False, permissions: dict[str, str] | None = None
+) -> None:
+    """Accept a token as this login's. app: as a workflow run's own, which may not ask who it is.
+
+    permissions: GitHub's names to `read` or `write`; all where left out.
+    """
+    content = {"login": login, "app": app, "permissions": permissions}
+    cloud.store.put(records.TOKEN, token_digest(token), content, now=cloud.now)
 
 
-@obeys("POST github/repositories")
-def add_repository(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    name = records.key(body["repository"])
-    if known := cloud.store.find(records.REPOSITORY, name):
-        return known.body
-    content = {"id": records.next_id(cloud), "full_name": body["repository"], "default_branch": "main"}
-    return cloud.store.insert(records.REPOSITORY, name, content, now=cloud.now).body
+@obeys
+def add_repository(cloud: Cloud, repository: str) -> None:
+    """One that is there stays as it is."""
+    name = records.key(repository)
+    if not cloud.store.find(records.REPOSITORY, name):
+        content = {"id": records.next_id(cloud), "full_name": repository, "default_branch": "main"}
+        cloud.store.insert(records.REPOSITORY, name, content, now=cloud.now)
 
 
-@obeys("POST github/pulls")
-def open_pull(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    repo = records.repository(cloud, body["repository"])["full_name"]
-    source = body.get("head_repository") or repo
+@obeys
+def open_pull(
+    cloud: Cloud,
+    repository: str,
+    *,
+    branch: str,
+    sha: str,
+    head_repository: str | None = None,
+    base: str = "main",
+    labels: list[str] | None = None,
+) -> int:
+    """Open a pull request from a branch, of a fork where one is named; the answer is its number."""
+    repo = records.repository(cloud, repository)["full_name"]
+    source = head_repository or repo
     pull = {
-        "head": {"repository": source, "branch": body["branch"], "sha": body["sha"]},
-        "base": {"repository": repo, "branch": body.get("base", "main"), "sha": "0" * 40},
+        "head": {"repository": source, "branch": branch, "sha": sha},
+        "base": {"repository": repo, "branch": base, "sha": "0" * 40},
     }
-    author, labels = source.partition("/")[0], body.get("labels", [])
-    made = records.add_issue(cloud, repo, title="A pull request", body="", author=author, labels=labels, pull=pull)
-    return {"number": made.body["number"]}
+    made = records.add_issue(
+        cloud, repo, title="A pull request", body="", author=source.partition("/")[0], labels=labels or [], pull=pull
+    )
+    return made.body["number"]
 
 
-@obeys("POST github/pushes")
-def push(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    found = records.issue(cloud, body["repository"], body["number"])
+@obeys
+def push_to_pull(cloud: Cloud, repository: str, number: int, sha: str) -> None:
+    """Give a pull request another head commit."""
+    found = records.issue(cloud, repository, number)
     pull = found.body["pull"]
-    records.save(cloud, found, pull={**pull, "head": {**pull["head"], "sha": body["sha"]}})
-    return {}
+    records.save(cloud, found, pull={**pull, "head": {**pull["head"], "sha": sha}})
 
 
-@obeys("POST github/comments")
-def add_comments(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    repo, number = body["repository"], body["number"]
-    made = [records.add_comment(cloud, repo, number, body=text, author=body["author"]) for text in body["bodies"]]
-    return {"ids": [comment.body["id"] for comment in made]}
+@obeys
+def add_comments(cloud: Cloud, repository: str, number: int, author: str, bodies: list[str]) -> list[int]:
+    """Comments by anybody on an issue or a pull request; the answer is their ids."""
+    made = [records.add_comment(cloud, repository, number, body=text, author=author) for text in bodies]
+    return [comment.body["id"] for comment in made]
 
 
-@obeys("POST github/organizations")
-def add_organization(order: Order) -> JsonObject:
-    """An organisation with its default group and those named; one that is there gets more groups."""
-    cloud, body = order.cloud, order.body
-    login = body["login"]
+@obeys
+def add_organization(cloud: Cloud, login: str, *, groups: list[str] | None = None) -> dict[str, int]:
+    """An organisation with runner groups beside its own `Default`; the answer is their ids by name.
+
+    One that is there gets more groups.
+    """
     where = records.scope(login)
     cloud.store.put(records.ORGANIZATION, login.lower(), {"login": login}, now=cloud.now)
-    known = {found.body["name"]: found.body for found in records.each(cloud, records.GROUP, where)}
-    for name in ["Default", *body.get("groups", [])]:
+    known = {found.body["name"]: found.body["id"] for found in records.each(cloud, records.GROUP, where)}
+    for name in ["Default", *(groups or [])]:
         if name not in known:
-            number = records.next_id(cloud) if known else runners.DEFAULT_GROUP
-            known[name] = {"id": number, "name": name}
-            cloud.store.put(records.GROUP, records.key(where, number), known[name], now=cloud.now)
-    return {"login": login, "groups": {name: group["id"] for name, group in known.items()}}
+            known[name] = records.next_id(cloud) if known else runners.DEFAULT_GROUP
+            group = {"id": known[name], "name": name}
+            cloud.store.put(records.GROUP, records.key(where, known[name]), group, now=cloud.now)
+    return known
 
 
-@obeys("POST github/apps")
-def add_app(order: Order) -> JsonObject:
-    """A new key for the app of that name, which is made where it is not there."""
-    cloud, body = order.cloud, order.body
+@obeys
+def add_app(cloud: Cloud, slug: str, *, account: str, permissions: dict[str, str]) -> JsonObject:
+    """An app installed on an account: id, installation and key (private, PEM), which GitHub tells once.
+
+    A second call gives the same app another key, and the first goes on until `forget_app_keys`.
+    """
     private = tokens.new_key()
-    same = [found for found in cloud.store.each(records.APP) if found.body["slug"] == body["slug"]]
-    content = same[0].body if same else {"id": records.next_id(cloud), "slug": body["slug"], "keys": []}
+    same = [found for found in cloud.store.each(records.APP) if found.body["slug"] == slug]
+    content = same[0].body if same else {"id": records.next_id(cloud), "slug": slug, "keys": []}
     content.setdefault("installation", records.next_id(cloud))
-    content |= {
-        "account": body["account"],
-        "permissions": body["permissions"],
-        "keys": [*content["keys"], tokens.public_pem(private)],
-    }
+    keys = [*content["keys"], tokens.public_pem(private)]
+    content |= {"account": account, "permissions": permissions, "keys": keys}
     cloud.store.put(records.APP, str(content["id"]), content, now=cloud.now)
     return {"id": content["id"], "installation": content["installation"], "key": private}
 
 
-@obeys("POST github/app-keys")
-def forget_app_keys(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    found = cloud.store.get(records.APP, str(body["id"]))
+@obeys
+def forget_app_keys(cloud: Cloud, app: int) -> None:
+    """An app's newest key alone is good."""
+    found = cloud.store.get(records.APP, str(app))
     records.save(cloud, found, keys=found.body["keys"][-1:])
-    return {}
 
 
-@obeys("POST github/runners")
-def add_runner(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    where = _where(cloud, body["repository"])
+@obeys
+def add_runner(
+    cloud: Cloud,
+    repository: str,
+    name: str,
+    *,
+    status: str = "online",
+    busy: bool = False,
+    labels: list[str] | None = None,
+) -> JsonObject:
+    """A runner of a repository, or of an organisation. status: `online` or `offline`."""
     number = records.next_id(cloud)
     content = {
         "id": number,
-        "name": body["name"],
+        "name": name,
         "os": "linux",
-        "status": body.get("status", "online"),
-        "busy": body.get("busy", False),
-        "labels": runners.labels_json(body.get("labels", ["self-hosted"])),
+        "status": status,
+        "busy": busy,
+        "labels": runners.labels_json(labels or ["self-hosted"]),
     }
-    cloud.store.put(records.RUNNER, records.key(where, number), content, now=cloud.now)
+    cloud.store.put(records.RUNNER, records.key(_where(cloud, repository), number), content, now=cloud.now)
     return content
 
 
-@obeys("POST github/lost-runners")
-def lose_runner(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    for found in list(records.each(cloud, records.RUNNER, _where(cloud, body["repository"]))):
-        if found.body["name"] == body["name"]:
+@obeys
+def lose_runner(cloud: Cloud, repository: str, name: str) -> None:
+    """The registration of that name is gone, and its VM knows nothing of it."""
+    for found in list(records.each(cloud, records.RUNNER, _where(cloud, repository))):
+        if found.body["name"] == name:
             cloud.store.delete(records.RUNNER, found.name)
-            return {}
-    raise GitHubError(404, f"{body['repository']} has no runner {body['name']!r}")
+            return
+    raise GitHubError(404, f"{repository} has no runner {name!r}")
 
 
 def _where(cloud: Cloud, place: str) -> str:
@@ -138,24 +155,31 @@ def _where(cloud: Cloud, place: str) -> str:
     return records.scope(cloud.store.get(records.ORGANIZATION, place.lower()).body["login"])
 
 
-@obeys("POST github/rates")
-def leave_requests(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    content = {"used": REQUESTS_AN_HOUR - body["remaining"], "reset": cloud.now + body["reset_in"]}
-    account = f"installation/{body['installation']}" if "installation" in body else token_digest(body["token"])
+@obeys
+def leave(cloud: Cloud, token: str, remaining: int, *, reset_in: float = 3600.0) -> None:
+    """Leave a token this many requests until, in so many seconds of cloud time, the hour is over."""
+    _leave(cloud, token_digest(token), remaining, reset_in)
+
+
+@obeys
+def leave_installation(cloud: Cloud, installation: int, remaining: int, *, reset_in: float = 3600.0) -> None:
+    """As `leave`, for all tokens of an installation together, which is how GitHub counts them."""
+    _leave(cloud, f"installation/{installation}", remaining, reset_in)
+
+
+def _leave(cloud: Cloud, account: str, remaining: int, reset_in: float) -> None:
+    content = {"used": REQUESTS_AN_HOUR - remaining, "reset": cloud.now + reset_in}
     cloud.store.put(records.RATE, account, content, now=cloud.now)
-    return content
 
 
-@obeys("POST github/collaborators")
-def add_collaborator(order: Order) -> JsonObject:
-    cloud, body = order.cloud, order.body
-    content = {"permission": body["permission"]}
-    cloud.store.put(records.COLLABORATOR, records.key(body["repository"], body["login"]), content, now=cloud.now)
-    return content
+@obeys
+def add_collaborator(cloud: Cloud, repository: str, login: str, permission: str) -> None:
+    """permission: admin, write, read or none, as GitHub says it of anybody."""
+    name = records.key(repository, login)
+    cloud.store.put(records.COLLABORATOR, name, {"permission": permission}, now=cloud.now)
 
 
-@obeys("POST github/dispatches")
-def list_dispatches(order: Order) -> JsonObject:
-    found = records.each(order.cloud, records.DISPATCH, order.body["repository"])
-    return {"dispatches": [each.body for each in found]}
+@obeys
+def dispatched(cloud: Cloud, repository: str) -> list[JsonObject]:
+    """Workflows that were started, the oldest first: workflow, ref, inputs."""
+    return [each.body for each in records.each(cloud, records.DISPATCH, repository)]

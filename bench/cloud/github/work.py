@@ -10,7 +10,7 @@ import base64
 import json
 
 from bench.cloud.clock import DueEvent, whole_seconds
-from bench.cloud.cloud import Cloud, Order, Said, obeys, reacts
+from bench.cloud.cloud import Cloud, obeys, reacts
 from bench.cloud.errors import ApiError, JsonObject, failed_precondition
 from bench.cloud.github import records, runners
 from bench.cloud.github.apps import token_digest
@@ -22,21 +22,19 @@ LOST_AFTER = 600.0
 _LENGTH = "seconds-of-job/"
 
 
-@obeys("POST github/work/connect")
-def connect(order: Order) -> JsonObject:
+@obeys
+def connect(cloud: Cloud, jit: str) -> JsonObject:
     """Come online; once within the hour, and again as long as no job was taken."""
-    cloud, body = order.cloud, order.body
-    found = _presented(cloud, body)
+    found = _presented(cloud, jit)
     if not found.body["connected"] and found.body["connect_by"] < cloud.now:
         raise failed_precondition("The just-in-time configuration has expired.")
     return runners.shown(records.save(cloud, found, status="online", os="linux", connected=True).body)
 
 
-@obeys("POST github/work/disconnect")
-def disconnect(order: Order) -> JsonObject:
+@obeys
+def disconnect(cloud: Cloud, jit: str) -> JsonObject:
     """Go offline without having ended anything, as a VM that is taken away does. A job is given up after a while."""
-    cloud, body = order.cloud, order.body
-    found = records.save(cloud, _presented(cloud, body), status="offline")
+    found = records.save(cloud, _presented(cloud, jit), status="offline")
     if found.body["busy"]:
         cloud.timeline.add(cloud.now + LOST_AFTER, "github.runner.lost", found.name)
     return runners.shown(found.body)
@@ -50,14 +48,13 @@ def _lost(cloud: Cloud, event: DueEvent) -> None:
         _over(cloud, runner, "failure")
 
 
-@obeys("POST github/work/take")
-def take(order: Order) -> JsonObject:
+@obeys
+def take_work(cloud: Cloud, jit: str) -> JsonObject:
     """The oldest job that waits for labels which this runner has, where it serves the repository; or None.
 
     seconds: how long the job takes, None where nobody said.
     """
-    cloud, body = order.cloud, order.body
-    runner = _presented(cloud, body)
+    runner = _presented(cloud, jit)
     if runner.body["status"] != "online" or runner.body["busy"]:
         raise failed_precondition(f"Runner {runner.body['name']} is {runner.body['status']} or has a job.")
     for job in sorted(cloud.store.each(records.JOB), key=lambda each: each.body["id"]):
@@ -70,32 +67,38 @@ def take(order: Order) -> JsonObject:
     return {"job": None, "seconds": None}
 
 
-@obeys("POST github/work/end")
-def end(order: Order) -> JsonObject:
+@obeys
+def end_job(cloud: Cloud, jit: str, conclusion: str = "success") -> JsonObject:
     """The job is over, and with it the runner."""
-    cloud, body = order.cloud, order.body
-    runner = _presented(cloud, body)
-    conclusion = body.get("conclusion", "success")
+    runner = _presented(cloud, jit)
     if not runner.body["busy"]:
         raise failed_precondition(f"Runner {runner.body['name']} has no job.")
-    return {"job": _over(cloud, runner, conclusion).body}
+    return _over(cloud, runner, conclusion).body
 
 
-@obeys("POST github/jobs")
-def queue(order: Order) -> JsonObject:
-    """A workflow run with one job that waits for a runner with these labels. seconds: how long it runs, if known."""
-    cloud, body = order.cloud, order.body
-    repo = records.repository(cloud, body["repository"])["full_name"]
+@obeys
+def queue_job(
+    cloud: Cloud,
+    repository: str,
+    labels: list[str],
+    *,
+    name: str = "Tests",
+    event: str = "push",
+    head_sha: str = "0" * 40,
+    head_branch: str = "main",
+    seconds: float | None = None,
+) -> JsonObject:
+    """A run with one job that waits for a runner with these labels. seconds: how long it takes, for guests of VMs."""
+    repo = records.repository(cloud, repository)["full_name"]
     run, number = records.next_id(cloud), records.next_id(cloud)
-    name = body.get("name", "Tests")
     content = {
         "id": run,
         "name": name,
-        "event": body.get("event", "push"),
+        "event": event,
         "status": "queued",
         "conclusion": None,
-        "head_sha": body.get("head_sha", "0" * 40),
-        "head_branch": body.get("head_branch", "main"),
+        "head_sha": head_sha,
+        "head_branch": head_branch,
     }
     cloud.store.insert(records.RUN, records.key(repo, run), content, now=cloud.now)
     job = {
@@ -104,23 +107,23 @@ def queue(order: Order) -> JsonObject:
         "name": name,
         "status": "queued",
         "conclusion": None,
-        "labels": list(body["labels"]),
+        "labels": labels,
         "runner_id": None,
         "runner_name": None,
         "created_at": whole_seconds(cloud.now),
         "started_at": None,
         "completed_at": None,
     }
-    if (seconds := body.get("seconds")) is not None:
-        cloud.store.set_setting(f"{_LENGTH}{number}", float(seconds))
+    if seconds is not None:
+        cloud.store.set_setting(f"{_LENGTH}{number}", seconds)
     return cloud.store.insert(records.JOB, records.key(repo, number), job, now=cloud.now).body
 
 
-@obeys("POST github/jobs/list")
-def jobs(order: Order) -> JsonObject:
+@obeys
+def jobs(cloud: Cloud) -> list[JsonObject]:
     """Every job there was, the oldest first, each with its `repository`."""
-    found = sorted(order.cloud.store.each(records.JOB), key=lambda each: each.body["id"])
-    return {"jobs": [{**job.body, "repository": job.name.rpartition("/")[0]} for job in found]}
+    found = sorted(cloud.store.each(records.JOB), key=lambda each: each.body["id"])
+    return [{**job.body, "repository": job.name.rpartition("/")[0]} for job in found]
 
 
 def _over(cloud: Cloud, runner: Resource, conclusion: str) -> Resource:
@@ -133,9 +136,9 @@ def _over(cloud: Cloud, runner: Resource, conclusion: str) -> Resource:
     return job
 
 
-def _presented(cloud: Cloud, body: Said) -> Resource:
+def _presented(cloud: Cloud, jit: str) -> Resource:
     """The runner whose configuration this is; one that was removed is unknown. Raises 401."""
-    files = json.loads(base64.b64decode(body["jit"]))
+    files = json.loads(base64.b64decode(jit))
     digest = token_digest(json.loads(base64.b64decode(files[".credentials"]))["data"]["secret"])
     for found in cloud.store.each(records.RUNNER):
         if found.body.get("secret") == digest:

@@ -69,8 +69,8 @@ class Direct:
             return reply.status, reply.data.decode()
         return reply.status, json.loads(reply.data) if reply.data else None
 
-    def control(self, verb: str, command: str, body: Any = None) -> tuple[int, Any]:
-        return self.ask(verb, f"/_tidepool/{command}", body)
+    def control(self, command: str, body: Any = None) -> tuple[int, Any]:
+        return self.ask("POST", f"/_tidepool/{command}", body)
 
     def check(self, rows: Iterable[Row]) -> list[str]:
         """Ask what each row says, a second after the one before, and compare; the whole answers, a line each."""

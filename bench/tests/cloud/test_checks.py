@@ -34,8 +34,8 @@ CALLS: dict[str, list[Row]] = {
         *(("GET", path, None, 404) for path in (
             "", "v2", "v9/projects", "v2/projects/lab/locations/z/nodes/a/b", "/", "v2//")),
         ("PUT", f"{NODES}/vm-0", None, 405), ("POST", MAKE, "text", 400),
-        ("GET", "_tidepool/log?limit=2&after=1", None, 200), ("GET", "_tidepool/log?limit=x", None, 400),
-        ("GET", "_tidepool/nothing", None, 404), ("POST", "_tidepool/clock", [1], 400),
+        ("POST", "_tidepool/log", {"limit": 2, "after": 1}, 200), ("POST", "_tidepool/log", {"limit": "x"}, 400),
+        ("POST", "_tidepool/nothing", None, 404), ("POST", "_tidepool/clock", [1], 400),
     ],
     "parts of answers": [
         *(("POST", f"{NODES}?nodeId=vm-{index}", {**NODE, "labels": {"a": "b", "c": "d"}}, 200)

@@ -32,7 +32,7 @@ def ended(url: str) -> bool:
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         try:
-            Control(url, timeout=1).pid()
+            Control(url, timeout=1).health()
         except ControlError:
             return True
         time.sleep(0.01)

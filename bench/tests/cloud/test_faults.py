@@ -15,7 +15,7 @@ NODES, VM, MAKE = f"v2/{ZONE}/nodes", f"v2/{ZONE}/nodes/vm-0", f"v2/{ZONE}/nodes
 OPERATIONS, STORED = f"v2/{ZONE}/operations", "_tidepool/nodes"
 EAST, EVERYWHERE = "v2/projects/lab/locations/us-east1-c/nodes", "v2/projects/lab/locations/-/nodes"
 GUESTS = "_tidepool/guests"
-FAULTS, CLOCK, LIMITS = "_tidepool/faults", "_tidepool/clock", "_tidepool/limits"
+FAULTS, CLOCK, LIMITS = "_tidepool/fail", "_tidepool/advance", "_tidepool/limit"
 BUCKETS, NETWORKS = "storage/v1/b?project=lab", "compute/v1/projects/lab/global/networks"
 BIG, ON_DEMAND = {**NODE, "acceleratorType": "v5litepod-16"}, {**NODE, "schedulingConfig": {}}
 POT: dict[str, Any] = {"project": "lab", "zone": "us-west4-a", "generation": "v5e", "capacity": "preemptible"}
@@ -32,15 +32,15 @@ def limit(**values: Any) -> Row:
 
 
 def advance(seconds: float) -> Row:
-    return ("POST", CLOCK, {"advance": seconds}, 200)
+    return ("POST", CLOCK, {"seconds": seconds}, 200)
 
 
 def state(name: str) -> Row:
     return ("GET", f"{NODES}/{name}", None, 200)
 
 
-HELD: Row = ("GET", LIMITS, None, 200)
-MEND: Row = ("DELETE", FAULTS, None, 200)
+HELD: Row = ("POST", "_tidepool/limits", None, 200)
+MEND: Row = ("POST", "_tidepool/mend", None, 200)
 MADE: Row = ("POST", MAKE, NODE, 200)
 STOP: Row = ("POST", f"{VM}:stop", {}, 200)
 CALLS: dict[str, list[Row]] = {
@@ -48,23 +48,23 @@ CALLS: dict[str, list[Row]] = {
         *(row for code in (429, 503, 403) for row in (
             fail("error", code=code, count=2, method="tpu.*.nodes.create", message="not today"),
             *[("POST", MAKE, NODE, code)] * 2)),
-        ("GET", FAULTS, None, 200), ("GET", STORED, None, 200), MADE,
+        ("POST", "_tidepool/faults", None, 200), ("POST", STORED, None, 200), MADE,
     ],
     "by zone, accelerator and name": [
         ("POST", f"{NODES}?nodeId=big-0", BIG, 200), MADE, fail("error", zone="us-west4-a"),
         ("GET", NODES, None, 503), ("GET", EAST, None, 200), ("GET", "v2/nothing", None, 404), MEND,
         fail("error", accelerator="v5litepod-16"), ("GET", f"{NODES}/big-0", None, 503), state("vm-0"),
-        ("DELETE", f"{FAULTS}/2", None, 200), ("DELETE", f"{FAULTS}/2", None, 404),
+        ("POST", "_tidepool/mend", {"fault": 2}, 200), ("POST", "_tidepool/mend", {"fault": 2}, 404),
         fail("error", name="vm-*"), state("big-0"), ("GET", VM, None, 503),
         ("POST", f"{NODES}?nodeId=vm-1", NODE, 503),
     ],
     "until": [
         fail("error", until=EPOCH + 600), ("GET", NODES, None, 503), advance(600), ("GET", NODES, None, 200),
-        ("GET", FAULTS, None, 200),
+        ("POST", "_tidepool/faults", None, 200),
     ],
     "stockouts": [
         fail("stockout", count=1), ("POST", MAKE, NODE, 200),
-        ("GET", STORED, None, 200),
+        ("POST", STORED, None, 200),
         ("GET", OPERATIONS, None, 200), MADE, STOP,
         fail("stockout", count=1), ("POST", f"{VM}:start", {}, 200), state("vm-0"),
         ("GET", OPERATIONS, None, 200),
@@ -78,11 +78,11 @@ CALLS: dict[str, list[Row]] = {
         ("GET", OPERATIONS, None, 200),
     ],
     "guests": [
-        MADE, ("POST", GUESTS, {"disks": {VM[3:]: {"bundle": "a"}}}, 200), ("GET", GUESTS, None, 200),
-        ("POST", GUESTS, {"disks": {VM[3:]: None}}, 200), ("GET", GUESTS, None, 200),
-        ("POST", GUESTS, {"disks": 1}, 400),
+        MADE, ("POST", "_tidepool/write_disks", {"disks": {VM[3:]: {"bundle": "a"}}}, 200), ("POST", GUESTS, None, 200),
+        ("POST", "_tidepool/write_disks", {"disks": {VM[3:]: None}}, 200), ("POST", GUESTS, None, 200),
+        ("POST", "_tidepool/write_disks", {"disks": 1}, 400),
         fail("mute", count=1, running="image-*"),
-        *(("POST", "_tidepool/guest-faults", {"kind": kind, "node": VM[3:], "running": running}, code)
+        *(("POST", "_tidepool/strike_guest", {"kind": kind, "node": VM[3:], "running": running}, code)
           for kind, running, code in (
               ("mute", "bundle", 200), ("mute", "image-a", 200), ("mute", "image-a", 200), ("stockout", "", 400))),
     ],
@@ -90,7 +90,7 @@ CALLS: dict[str, list[Row]] = {
         fail("hang", method="tpu.*.nodes.create", count=1), MADE, ("POST", f"{NODES}?nodeId=vm-1", NODE, 200),
         advance(24 * 3600 + 60), state("vm-0"), state("vm-1"),
         ("GET", OPERATIONS, None, 200),
-        ("GET", FAULTS, None, 200), ("DELETE", f"{FAULTS}/1", None, 200),
+        ("POST", "_tidepool/faults", None, 200), ("POST", "_tidepool/mend", {"fault": 1}, 200),
         state("vm-0"), ("GET", OPERATIONS, None, 200),
         fail("hang", method="*.create"), ("POST", f"{NODES}?nodeId=vm-2", NODE, 200),
         ("DELETE", f"{NODES}/vm-2", None, 200), ("GET", f"{NODES}/vm-2", None, 404), MEND,
@@ -137,7 +137,7 @@ CALLS: dict[str, list[Row]] = {
         ("POST", f"{NODES}?nodeId=vm-1".replace("lab", "other"), NODE, 200), limit(chips=8),
         ("POST", f"{NODES}?nodeId=vm-2", NODE, 200), HELD, STOP, HELD,
         ("POST", f"{NODES}?nodeId=vm-3", NODE, 200), ("POST", f"{VM}:start", {}, 429),
-        ("DELETE", LIMITS, POT, 200), ("DELETE", LIMITS, POT, 404), ("POST", f"{VM}:start", {}, 200),
+        ("POST", "_tidepool/lift", POT, 200), ("POST", "_tidepool/lift", POT, 404), ("POST", f"{VM}:start", {}, 200),
         limit(chips=0, refuse="operation"), ("POST", f"{NODES}?nodeId=vm-4", NODE, 200),
         ("GET", f"{NODES}/vm-4", None, 404), HELD,
     ],
@@ -150,7 +150,7 @@ CALLS: dict[str, list[Row]] = {
         limit(**REGION, chips=8),
         *(("POST", f"v2/projects/lab/locations/us-east5-{zone}/nodes?nodeId=vm-0", V6E, 200) for zone in "ab"),
         ("POST", "v2/projects/lab/locations/us-east5-a/nodes?nodeId=vm-2", V6E, 429), HELD,
-        ("DELETE", LIMITS, REGION, 200),
+        ("POST", "_tidepool/lift", REGION, 200),
         ("POST", "v2/projects/lab/locations/us-east5-a/nodes?nodeId=vm-2", V6E, 200),
     ],
     "what makes no sense": [
@@ -184,7 +184,7 @@ def test_a_lost_answer_is_one_whose_request_was_obeyed_and_a_slow_one_is_late(cl
 
 def struck(seed: int) -> list[bool]:
     direct = Direct()
-    direct.control("POST", "faults", {"kind": "error", "probability": 0.3, "seed": seed})
+    direct.control("fail", {"kind": "error", "probability": 0.3, "seed": seed})
     return [direct.ask("GET", f"/{NODES}")[0] == 503 for _ in range(200)]
 
 
@@ -204,7 +204,7 @@ def test_entries_are_missing_by_a_seed_and_the_same_seed_misses_the_same_ones() 
 
     seen = []
     for _ in range(2):
-        direct.control("POST", "faults", {"kind": "missing", "probability": 0.5, "seed": 3, "count": 2})
+        direct.control("fail", {"kind": "missing", "probability": 0.5, "seed": 3, "count": 2})
         seen.append([names(), names()])
         assert len(names()) == 12, "only as many lists as were said"
     assert seen[0] == seen[1]

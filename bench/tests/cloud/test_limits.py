@@ -24,7 +24,7 @@ def test_whatever_happens_a_limit_is_never_exceeded_and_the_account_is_exact(
     chips: int, actions: list[tuple[str, int, int]]
 ) -> None:
     direct = Direct()
-    direct.control("POST", "limits", {**POT, "chips": chips})
+    direct.control("limit", {**POT, "chips": chips})
     for verb, index, value in actions:
         path = f"/v2/{ZONE}/nodes"
         if verb == "create":
@@ -34,13 +34,13 @@ def test_whatever_happens_a_limit_is_never_exceeded_and_the_account_is_exact(
         elif verb in ("start", "stop"):
             direct.ask("POST", f"{path}/vm-{index}:{verb}", {})
         elif verb == "preempt":
-            direct.control("POST", "preempt", {"node": f"vm-{index}"})
+            direct.control("preempt", {"node": f"vm-{index}"})
         elif verb == "stockout":
-            direct.control("POST", "faults", {"kind": "stockout", "count": 1})
+            direct.control("fail", {"kind": "stockout", "count": 1})
         else:
             direct.wall.advance(value / 1000)
-        nodes = direct.control("GET", "nodes")[1]["nodes"]
+        nodes = direct.control("nodes")[1]
         at_rest = ("STOPPED", "PREEMPTED")
         running = sum(int(n["acceleratorType"][10:]) for n in nodes if n["state"] not in at_rest)
-        account = direct.control("GET", "limits")[1]["limits"][0]["held"]
+        account = direct.control("limits")[1][0]["held"]
         assert account == running <= chips

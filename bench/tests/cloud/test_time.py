@@ -23,26 +23,26 @@ def test_time_never_runs_backwards_even_when_the_machines_clock_does() -> None:
     assert clock.read() == 101.0
 
 
-CLOCK, MAKE = "_tidepool/clock", f"v2/{ZONE}/nodes?nodeId=vm-0"
+CLOCK, MAKE = "_tidepool/advance", f"v2/{ZONE}/nodes?nodeId=vm-0"
 LIMIT = {"project": "p", "zone": "z", "generation": "v4", "chips": 1}
 CALLS: list[Row] = [
-    ("GET", CLOCK, None, 200),
-    ("POST", CLOCK, {"advance": 90}, 200),
-    *(("POST", CLOCK, {"advance": bad}, 400) for bad in (-1, float("nan"), float("inf"), 1e12, "1", True)),
-    *(("POST", "_tidepool/settings", {"compression": bad}, 400) for bad in (0, -1, float("nan"), 1e300, 1e-300)),
-    ("GET", CLOCK, None, 200), ("GET", "_tidepool/status", None, 200),
+    ("POST", "_tidepool/clock", None, 200),
+    ("POST", CLOCK, {"seconds": 90}, 200),
+    *(("POST", CLOCK, {"seconds": bad}, 400) for bad in (-1, float("nan"), float("inf"), 1e12, "1", True)),
+    *(("POST", "_tidepool/set_compression", {"factor": bad}, 400) for bad in (0, -1, float("nan"), 1e300, 1e-300)),
+    ("POST", "_tidepool/clock", None, 200), ("POST", "_tidepool/status", None, 200),
     ("POST", MAKE, NODE, 200),
     ("GET", f"v2/{ZONE}/operations", None, 200),
     ("DELETE", MAKE.partition("?")[0] + "/vm-0", None, 200),
-    ("POST", "_tidepool/settings", {"compression": 1}, 200), ("POST", MAKE, NODE, 200),
-    ("POST", CLOCK, {"advance": 110}, 200),
+    ("POST", "_tidepool/set_compression", {"factor": 1}, 200), ("POST", MAKE, NODE, 200),
+    ("POST", CLOCK, {"seconds": 110}, 200),
     ("GET", f"v2/{ZONE}/nodes", None, 200),
-    ("POST", CLOCK, {"advance": 10}, 200),
+    ("POST", CLOCK, {"seconds": 10}, 200),
     ("GET", f"v2/{ZONE}/nodes", None, 200),
-    ("POST", "_tidepool/faults", {"kind": "error"}, 200), ("POST", "_tidepool/limits", LIMIT, 200),
-    ("POST", "_tidepool/reset", None, 200), ("GET", CLOCK, None, 200),
-    ("GET", "_tidepool/nodes", None, 200), ("GET", "_tidepool/faults", None, 200),
-    ("GET", "_tidepool/limits", None, 200),
+    ("POST", "_tidepool/fail", {"kind": "error"}, 200), ("POST", "_tidepool/limit", LIMIT, 200),
+    ("POST", "_tidepool/reset", None, 200), ("POST", "_tidepool/clock", None, 200),
+    ("POST", "_tidepool/nodes", None, 200), ("POST", "_tidepool/faults", None, 200),
+    ("POST", "_tidepool/limits", None, 200),
 ]  # fmt: skip
 
 
@@ -87,9 +87,9 @@ def test_the_outcome_does_not_depend_on_when_anybody_looks() -> None:
         direct = Direct()
         for index in range(5):
             direct.ask("POST", f"/v2/{ZONE}/nodes?nodeId=vm-{index}", NODE)
-        direct.control("POST", "faults", {"kind": "preempt", "per_hour": 0.5, "seed": 3})
+        direct.control("fail", {"kind": "preempt", "per_hour": 0.5, "seed": 3})
         for _ in range(looks):
-            direct.control("POST", "clock", {"advance": 7200 / looks})
+            direct.control("advance", {"seconds": 7200 / looks})
         return direct.ask("GET", f"/v2/{ZONE}/nodes")[1]["nodes"]
 
     assert fleet(looks=1) == fleet(looks=720)
@@ -127,7 +127,7 @@ def test_an_event_that_fails_is_set_aside_and_stands_in_nobodys_way(caplog: pyte
     direct.wall.advance(60)
     status, listed = direct.ask("GET", f"/v2/{ZONE}/nodes")
     assert (status, [node["state"] for node in listed["nodes"]]) == (200, ["READY"])
-    assert direct.control("GET", "status")[1]["eventsSetAside"] == 2
+    assert direct.control("status")[1]["eventsSetAside"] == 2
     assert "set aside: tpu.node.ready of projects/lab/locations/us-west4-a/nodes/nobody" in caplog.text
     assert "kind.of.another.version" in caplog.text
 
@@ -141,5 +141,5 @@ def test_an_event_that_fails_half_way_changes_nothing(monkeypatch: pytest.Monkey
     direct = Direct()
     with direct.cloud.request():
         direct.cloud.timeline.add(direct.cloud.now, "half", "thing")
-    assert direct.control("GET", "status")[1]["eventsSetAside"] == 1
+    assert direct.control("status")[1]["eventsSetAside"] == 1
     assert direct.store.setting("half") is None

@@ -32,7 +32,7 @@ def make(name: str = "vm-0", status: int = 200, **more: Any) -> Row:
 
 
 def advance(seconds: float) -> Row:
-    return ("POST", "_tidepool/clock", {"advance": seconds}, 200)
+    return ("POST", "_tidepool/advance", {"seconds": seconds}, 200)
 
 
 READ: Row = ("GET", VM, None, 200)
@@ -82,7 +82,7 @@ CALLS: dict[str, list[Row]] = {
         ("PATCH", f"{VM}?updateMask=labels", {}, 200), READ,
     ],
     "a life": [
-        ("POST", "_tidepool/settings", {"compression": 1}, 200), make(), READ, advance(180), READ,
+        ("POST", "_tidepool/set_compression", {"factor": 1}, 200), make(), READ, advance(180), READ,
         *(row for verb in ("stop", "start") for row in (
             ("POST", f"{VM}:{verb}", {}, 200), READ, advance(120), READ, ("POST", f"{VM}:{verb}", {}, 400))),
         ("DELETE", VM, None, 200), READ, ("PATCH", f"{VM}?updateMask=labels", {}, 400), ("DELETE", VM, None, 200),

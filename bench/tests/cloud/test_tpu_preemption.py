@@ -28,11 +28,11 @@ def told(command: str, body: Any, status: int = 200) -> Row:
 
 
 def edit(status: int = 200, **changes: Any) -> Row:
-    return ("PATCH", "_tidepool/nodes/stranger", changes, status)
+    return told("edit_node", {"name": "stranger", "changes": changes}, status)
 
 
 def advance(seconds: float) -> Row:
-    return told("clock", {"advance": seconds})
+    return told("advance", {"seconds": seconds})
 
 
 ADDED = {"name": f"{ZONE}/nodes/stranger", "node": SPOT}
@@ -40,11 +40,11 @@ CALLS: dict[str, list[Row]] = {
     "by command": [
         make("vm-0", SPOT), make("paid", ON_DEMAND), told("preempt", {"node": "vm-0"}),
         state("vm-0"),
-        ("GET", "_tidepool/status", None, 200),
+        ("POST", "_tidepool/status", None, 200),
         ("POST", f"{VM}:start", {}, 400),
         told("preempt", {"node": "vm-0"}, 400), told("preempt", {"node": "paid"}, 400),
         ("POST", "_tidepool/preempt", {"node": "nobody"}, 404),
-        told("nodes", {"name": "projects/lab/locations/us-east1-c/nodes/vm-0", "node": SPOT}),
+        told("add_node", {"name": "projects/lab/locations/us-east1-c/nodes/vm-0", "node": SPOT}),
         told("preempt", {"node": "vm-0"}, 400),
     ],
     "by age": [
@@ -54,10 +54,10 @@ CALLS: dict[str, list[Row]] = {
         ("DELETE", VM, None, 200), make("vm-0", NODE), advance(23 * HOUR), state("vm-0"),
     ],
     "by a rule": [
-        told("faults", {"kind": "preempt", "per_hour": 100.0, "zone": "us-west4-*", "seed": 1}), make("early", SPOT),
-        advance(HOUR), state("early"), make("late", SPOT), ("DELETE", "_tidepool/faults/1", None, 200),
+        told("fail", {"kind": "preempt", "per_hour": 100.0, "zone": "us-west4-*", "seed": 1}), make("early", SPOT),
+        advance(HOUR), state("early"), make("late", SPOT), ("POST", "_tidepool/mend", {"fault": 1}, 200),
         advance(100 * HOUR), state("late"),
-        told("faults", {"kind": "preempt", "per_hour": 1.0, "until": EPOCH + 101 * HOUR + 60}), make("later", SPOT),
+        told("fail", {"kind": "preempt", "per_hour": 1.0, "until": EPOCH + 101 * HOUR + 60}), make("later", SPOT),
         advance(100 * HOUR), state("later"),
     ],
     "maintenance": [
@@ -66,11 +66,11 @@ CALLS: dict[str, list[Row]] = {
         advance(590), state("vm-0"), advance(10), state("vm-0"),
     ],
     "of no call": [
-        told("nodes", ADDED), edit(labels={"who": "console"}, state="UNKNOWN", health=None),
+        told("add_node", ADDED), edit(labels={"who": "console"}, state="UNKNOWN", health=None),
         state("stranger"),
         edit(400, acceleratorType="v5litepod-8"), edit(400, state="SLEEPING"),
-        ("POST", "_tidepool/nodes", ADDED, 409), told("nodes", {"name": "stranger"}, 400),
-        ("DELETE", "_tidepool/nodes/stranger", None, 200), ("GET", f"{NODES}/stranger", None, 404),
+        told("add_node", ADDED, 409), told("add_node", {"name": "stranger", "node": {}}, 400),
+        told("remove_node", {"name": "stranger"}), ("GET", f"{NODES}/stranger", None, 404),
     ],
 }  # fmt: skip
 
@@ -85,8 +85,8 @@ def taken_within_a_day(seed: int, *, rate: float = 0.05) -> frozenset[str]:
     for index in range(40):
         direct.ask("POST", f"/{NODES}?nodeId=vm-{index}", SPOT)
     direct.wall.advance(A_WHILE)
-    direct.control("POST", "faults", {"kind": "preempt", "per_hour": rate, "seed": seed})
-    direct.control("POST", "clock", {"advance": 24 * HOUR})
+    direct.control("fail", {"kind": "preempt", "per_hour": rate, "seed": seed})
+    direct.control("advance", {"seconds": 24 * HOUR})
     nodes = direct.ask("GET", f"/{NODES}")[1]["nodes"]
     return frozenset(node["name"] for node in nodes if node["state"] == "PREEMPTED")
 
@@ -105,6 +105,6 @@ def test_a_defect_of_the_control_surface_is_told_in_words(monkeypatch: pytest.Mo
     monkeypatch.setattr(tpu_node, "maintain", fails)
     direct = Direct()
     direct.check([make("vm-0", SPOT)])
-    status, answer = direct.control("POST", "maintain", {"node": "vm-0"})
+    status, answer = direct.control("maintain", {"node": "vm-0"})
     assert (status, "a defect of it: LookupError: of nothing" in answer["error"]["message"]) == (501, True)
     direct.check([state("vm-0")])

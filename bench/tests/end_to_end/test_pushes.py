@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.cloud.build_control import BuildControl
+from bench.cloud.control import Control
 from bench.cloud.testing import running_cloud
 from bench.engine.backend import Backend
 from bench.engine.engine import Engine
@@ -28,7 +28,7 @@ TIDEPOOL = "marin-community/tidepool"
 
 
 @pytest.fixture(scope="module")
-def control(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuildControl]:
+def control(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Control]:
     """A cloud with the whole ci stack, connected to its sources; its clock moves, for waits."""
     with running_cloud(ticking=0.5) as cloud:
         engine = Engine(
@@ -42,7 +42,7 @@ def control(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuildControl]:
             "local",
         )
         assert complaints(engine.up(Options(previewed=True))) == []
-        yield BuildControl(cloud.url)
+        yield Control(cloud.url)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from bench.cloud.kubernetes.control import KubernetesControl, kubeconfig
+from bench.cloud.control import Control
+from bench.cloud.kubernetes.control import kubeconfig
 from bench.cloud.testing import TestCloud, running_cloud
 from bench.engine.backend import Backend
 from bench.engine.engine import Engine
@@ -49,7 +50,7 @@ class World:
         return changed(plan)
 
     def kube(self) -> Kube:
-        (reached,) = KubernetesControl(self.cloud.url).clusters()
+        (reached,) = Control(self.cloud.url).clusters()
         told = kubeconfig(reached)
         return Kube(place_of(told, told["current-context"], Path("kubeconfig")))
 

@@ -15,8 +15,7 @@ import pytest
 from google.auth import crypt, jwt
 
 from bench.cloud import tokens
-from bench.cloud.control import ControlError
-from bench.cloud.github.control import GitHubControl
+from bench.cloud.control import Control, ControlError
 from bench.cloud.testing import TestCloud, running_cloud
 
 REPO, OTHER, FORK, SHA = "lab/monorepo", "lab/engine", "eve/monorepo", "a" * 40
@@ -28,7 +27,7 @@ RUNNERS = f"/repos/{REPO}/actions/runners"
 @pytest.fixture
 def cloud() -> Iterator[TestCloud]:
     with running_cloud() as running:
-        hub = GitHubControl(running.url)
+        hub = Control(running.url)
         hub.add_repository(REPO)
         hub.add_repository(OTHER)
         hub.add_token("person", "octo")
@@ -36,11 +35,11 @@ def cloud() -> Iterator[TestCloud]:
 
 
 @pytest.fixture
-def hub(cloud: TestCloud) -> GitHubControl:
-    return GitHubControl(cloud.url)
+def hub(cloud: TestCloud) -> Control:
+    return Control(cloud.url)
 
 
-def client(hub: GitHubControl, token: str = "person", page: int = 100) -> Any:
+def client(hub: Control, token: str = "person", page: int = 100) -> Any:
     made = github.Github(
         base_url=hub.api, auth=github.Auth.Token(token), retry=None, seconds_between_requests=0,
         seconds_between_writes=0, per_page=page, lazy=True,
@@ -49,7 +48,7 @@ def client(hub: GitHubControl, token: str = "person", page: int = 100) -> Any:
 
 
 def asked(
-    hub: GitHubControl, path: str, token: str = "person", verb: str = "GET", body: dict[str, Any] | None = None
+    hub: Control, path: str, token: str = "person", verb: str = "GET", body: dict[str, Any] | None = None
 ) -> tuple[int, dict[str, str], Any]:
     parts = urlsplit(hub.api)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port)
@@ -61,7 +60,7 @@ def asked(
     return response.status, {name.lower(): value for name, value in response.getheaders()}, json.loads(data or b"null")
 
 
-def registered(hub: GitHubControl, token: str = "person", path: str = RUNNERS, **change: Any) -> tuple[int, Any]:
+def registered(hub: Control, token: str = "person", path: str = RUNNERS, **change: Any) -> tuple[int, Any]:
     status, _, found = asked(hub, f"{path}/generate-jitconfig", token, "POST", {**RUNNER, **change})
     return status, found
 
@@ -73,15 +72,13 @@ def app_token(cloud: TestCloud, app: dict[str, Any], **claims: Any) -> str:
     return jwt.encode(crypt.RSASigner.from_string(app["key"]), said).decode()
 
 
-def installed(
-    cloud: TestCloud, hub: GitHubControl, app: dict[str, Any], claims: Any = None, **body: Any
-) -> tuple[int, Any]:
+def installed(cloud: TestCloud, hub: Control, app: dict[str, Any], claims: Any = None, **body: Any) -> tuple[int, Any]:
     path = f"/app/installations/{app['installation']}/access_tokens"
     status, _, given = asked(hub, path, app_token(cloud, app, **(claims or {})), "POST", body)
     return status, given
 
 
-def test_lists_come_page_by_page_and_one_past_the_end_is_empty(hub: GitHubControl) -> None:
+def test_lists_come_page_by_page_and_one_past_the_end_is_empty(hub: Control) -> None:
     pull = hub.open_pull(REPO, branch="edit", sha=SHA)
     hub.add_comments(REPO, pull, "bob", [f"comment {index}" for index in range(123)])
     seen = [comment.body for comment in client(hub, page=5).get_issue(pull).get_comments()]
@@ -93,7 +90,7 @@ def test_lists_come_page_by_page_and_one_past_the_end_is_empty(hub: GitHubContro
     assert len(asked(hub, f"{path}?per_page=1000")[2]) == 100
 
 
-def test_a_workflow_token_does_not_learn_who_it_is_and_writes_what_it_may(hub: GitHubControl) -> None:
+def test_a_workflow_token_does_not_learn_who_it_is_and_writes_what_it_may(hub: Control) -> None:
     hub.add_token("workflow", "github-actions[bot]", app=True, permissions={"pull-requests": "write"})
     assert [asked(hub, "/user", token)[0] for token in ("workflow", "guess")] == [403, 401]
     repo, pull = client(hub, "workflow"), hub.open_pull(REPO, branch="edit", sha=SHA)
@@ -104,16 +101,16 @@ def test_a_workflow_token_does_not_learn_who_it_is_and_writes_what_it_may(hub: G
         list(repo.get_self_hosted_runners())
 
 
-def test_what_is_not_served_or_not_there_is_not_found(hub: GitHubControl) -> None:
+def test_what_is_not_served_or_not_there_is_not_found(hub: Control) -> None:
     paths = (f"/repos/{REPO}/wiki", "/repos/lab/other", f"/repos/{REPO}/issues/one", "/orgs/nobody/actions/runners")
     assert [asked(hub, path)[0] for path in paths] == [404] * 4
     with pytest.raises(ControlError, match="repository"):
-        hub._ask("POST", "github/repositories", {})
+        hub.add_repository()
     with pytest.raises(ControlError, match="Not Found"):
         hub.open_pull("lab/other", branch="edit", sha=SHA)
 
 
-def test_rates_run_out_and_faults_strike_the_call_that_they_are_meant_for(cloud: TestCloud, hub: GitHubControl) -> None:
+def test_rates_run_out_and_faults_strike_the_call_that_they_are_meant_for(cloud: TestCloud, hub: Control) -> None:
     hub.leave("person", 1, reset_in=60)
     assert asked(hub, "/user")[1]["x-ratelimit-remaining"] == "0"
     status, _, body = asked(hub, "/user")
@@ -134,7 +131,7 @@ def test_rates_run_out_and_faults_strike_the_call_that_they_are_meant_for(cloud:
 
 def test_it_outlives_a_restart_and_keeps_no_token_in_clear(tmp_path: Path) -> None:
     with running_cloud(tmp_path / "cloud.sqlite") as cloud:
-        control = GitHubControl(cloud.url)
+        control = Control(cloud.url)
         control.add_token("a-token-to-look-for", "octo")
         control.add_repository(REPO)
         client(control, "a-token-to-look-for").create_issue("drift")
@@ -142,16 +139,14 @@ def test_it_outlives_a_restart_and_keeps_no_token_in_clear(tmp_path: Path) -> No
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert (b"octo" in kept, b"a-token-to-look-for" in kept) == (True, False)
     with running_cloud(tmp_path / "cloud.sqlite") as cloud:
-        again = client(GitHubControl(cloud.url), "a-token-to-look-for")
+        again = client(Control(cloud.url), "a-token-to-look-for")
         assert [issue.title for issue in again.get_issues()] == ["drift"]
 
 
 # Apps
 
 
-def test_a_maintained_client_gets_an_installations_token_and_lists_runners(
-    cloud: TestCloud, hub: GitHubControl
-) -> None:
+def test_a_maintained_client_gets_an_installations_token_and_lists_runners(cloud: TestCloud, hub: Control) -> None:
     app = hub.add_app("broker", account="lab", permissions=BOTH)
     hub.add_runner(REPO, "one", labels=["self-hosted", "tpu-ci"], busy=True)
     # The client signs by the machine's clock.
@@ -164,7 +159,7 @@ def test_a_maintained_client_gets_an_installations_token_and_lists_runners(
     made.close()
 
 
-def test_a_token_has_what_it_asked_for_of_what_the_app_has_for_an_hour(cloud: TestCloud, hub: GitHubControl) -> None:
+def test_a_token_has_what_it_asked_for_of_what_the_app_has_for_an_hour(cloud: TestCloud, hub: Control) -> None:
     app = hub.add_app("broker", account="lab", permissions=BOTH)
     asks = {"permissions": {"administration": "read"}, "repositories": ["monorepo"]}
     status, given = installed(cloud, hub, app, **asks)
@@ -183,7 +178,7 @@ def test_a_token_has_what_it_asked_for_of_what_the_app_has_for_an_hour(cloud: Te
     assert installed(cloud, hub, little)[1]["permissions"] == {"administration": "read"}
 
 
-def test_an_apps_own_token_is_checked_and_its_keys_are_rotated(cloud: TestCloud, hub: GitHubControl) -> None:
+def test_an_apps_own_token_is_checked_and_its_keys_are_rotated(cloud: TestCloud, hub: Control) -> None:
     old = hub.add_app("broker", account="lab", permissions=BOTH)
     for claims in ({"exp": 1}, {"exp": 1 << 40}, {"iat": 1 << 40}, {"iss": "77"}):
         assert installed(cloud, hub, old, claims)[0] == 401, claims
@@ -198,7 +193,7 @@ def test_an_apps_own_token_is_checked_and_its_keys_are_rotated(cloud: TestCloud,
 # Runners
 
 
-def test_a_runner_for_one_job_connects_works_and_is_gone(hub: GitHubControl) -> None:
+def test_a_runner_for_one_job_connects_works_and_is_gone(hub: Control) -> None:
     status, made = registered(hub)
     assert (status, made["runner"]["status"], made["runner"]["busy"]) == (201, "offline", False)
     assert registered(hub)[0] == 409
@@ -221,7 +216,7 @@ def test_a_runner_for_one_job_connects_works_and_is_gone(hub: GitHubControl) -> 
     assert [(job["status"], job["labels"]) for job in jobs] == [("queued", ["tpu"])]
 
 
-def test_a_registration_that_is_late_or_removed_is_no_good(cloud: TestCloud, hub: GitHubControl) -> None:
+def test_a_registration_that_is_late_or_removed_is_no_good(cloud: TestCloud, hub: Control) -> None:
     assert registered(hub, runner_group_id=7)[0] == 404
     made = registered(hub)[1]
     assert asked(hub, f"{RUNNERS}/{made['runner']['id']}", verb="DELETE")[0] == 204
@@ -233,7 +228,7 @@ def test_a_registration_that_is_late_or_removed_is_no_good(cloud: TestCloud, hub
         hub.connect(made["encoded_jit_config"])
 
 
-def test_an_organisation_has_groups_runners_and_a_permission_of_its_own(cloud: TestCloud, hub: GitHubControl) -> None:
+def test_an_organisation_has_groups_runners_and_a_permission_of_its_own(cloud: TestCloud, hub: Control) -> None:
     groups, path = hub.add_organization("lab", groups=["tpu-member"]), "/orgs/lab/actions/runners"
     listed = asked(hub, "/orgs/lab/actions/runner-groups")[2]["runner_groups"]
     assert {group["name"]: group["id"] for group in listed} == groups == {"Default": 1, **groups}

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from bench.cloud import tokens
-from bench.cloud.control import CloudClock
+from bench.cloud.control import CloudClock, Control
 from bench.guests.disk import Disk
 from bench.guests.guests import Guests
-from bench.guests.surroundings import GuestControl
 from infra.fleet.broker.serve import service
 from infra.model import bucket_names
 from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, VM, Host, World, a_world
@@ -28,7 +27,7 @@ class Lab:
     """One VM, `VM`, that has just become READY."""
 
     world: World
-    control: GuestControl
+    control: Control
     guests: Guests
 
     @property
@@ -93,7 +92,7 @@ def lab(host: Host) -> Iterator[Lab]:
     with a_world(host) as world:
         world.host.application = service(world.settings, world.lines.append, clock=CloudClock(world.cloud.control))
         world.services.append(world.host.application)
-        control = GuestControl(world.cloud.url)
+        control = Control(world.cloud.url)
         control.set_compression(1)
         made = Lab(world, control, Guests(control, lambda _: host.url))
         bundle = made.store_bundle(BUNDLE)

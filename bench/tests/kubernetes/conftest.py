@@ -14,7 +14,8 @@ import urllib3
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
-from bench.cloud.kubernetes.control import KubernetesControl, kubeconfig
+from bench.cloud.control import Control
+from bench.cloud.kubernetes.control import kubeconfig
 from bench.cloud.testing import running_cloud
 
 CLUSTER = "projects/lab/locations/us-central2-b/clusters/training"
@@ -22,9 +23,9 @@ CLUSTER = "projects/lab/locations/us-central2-b/clusters/training"
 
 @dataclass(frozen=True, slots=True)
 class LocalCluster:
-    """reached: one of `KubernetesControl.clusters`."""
+    """reached: one of `Control.clusters`."""
 
-    control: KubernetesControl
+    control: Control
     api: client.ApiClient
     reached: dict[str, Any]
 
@@ -66,7 +67,7 @@ class LocalCluster:
 @pytest.fixture
 def cluster() -> Iterator[LocalCluster]:
     with running_cloud() as cloud:
-        control = KubernetesControl(cloud.url)
+        control = Control(cloud.url)
         reached = control.begin_cluster(CLUSTER)
         settings = client.Configuration()
         config.load_kube_config_from_dict(kubeconfig(reached), client_configuration=settings)

@@ -40,7 +40,7 @@ _COMPLETE = _STAGES[3]
 
 @contextmanager
 def real_control_plane(folder: Path, *, completes: bool = True) -> Generator[dict[str, Any]]:
-    """What a kubeconfig of it has, as `KubernetesControl.clusters` has it; the token `local` is an admin's.
+    """What a kubeconfig of it has, as `Control.clusters` has it; the token `local` is an admin's.
 
     completes: whether pods of Jobs succeed as soon as they run; else they run until somebody says their status.
     """

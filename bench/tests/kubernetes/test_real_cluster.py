@@ -13,7 +13,8 @@ import pulumi_kubernetes as kubernetes
 import pytest
 from kubernetes import client, config
 
-from bench.cloud.kubernetes.control import KubernetesControl, kubeconfig
+from bench.cloud.control import Control
+from bench.cloud.kubernetes.control import kubeconfig
 from bench.tests.kubernetes.conftest import LocalCluster
 from bench.tests.kubernetes.real_control_plane import real_control_plane
 from bench.tests.kubernetes.test_apply_and_kinds import DEFINITIONS, QUEUES, config_map, definition, deployment, queue
@@ -30,7 +31,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         settings = client.Configuration()
         config.load_kube_config_from_dict(kubeconfig(reached), client_configuration=settings)
         with client.ApiClient(settings) as api:
-            yield LocalCluster(KubernetesControl("http://127.0.0.1:1"), api, reached)
+            yield LocalCluster(Control("http://127.0.0.1:1"), api, reached)
 
 
 def test_the_server_knows_which_version_it_is(real: LocalCluster) -> None:

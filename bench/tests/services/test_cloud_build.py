@@ -36,11 +36,11 @@ def trigger(name: str, status: int = 200, **more: Any) -> Row:
 
 def push(*changed: str, status: int = 200, **more: Any) -> Row:
     where = {"repository": REPOSITORY, "branch": "main", "changed": changed, **more}
-    return ("POST", "_tidepool/builds/push", where, status)
+    return ("POST", "_tidepool/push", where, status)
 
 
 def order(command: str, body: Any, status: int = 200) -> Row:
-    return ("POST", f"_tidepool/builds/{command}", body, status)
+    return ("POST", f"_tidepool/{command}", body, status)
 
 
 def run(name: str, source: Any, status: int = 200) -> Row:
@@ -114,11 +114,11 @@ CALLS: dict[str, list[Row]] = {
     "messages, times and people": [
         trigger("listener", **LISTENER), trigger("asleep", **LISTENER, disabled=True),
         ("POST", f"v1/{TOPIC}:publish", {"messages": [{"attributes": {"image": "tpu-ci"}}]}, 200),
-        order("list", {"status": ["QUEUED"]}),
+        order("builds", {"arguments": ["QUEUED"]}),
         ("POST", f"v1/{PARENT}/jobs", {"name": f"{PARENT}/jobs/daily", "schedule": "0 3 * * *", "pubsubTarget": {
             "topicName": TOPIC, "data": "e30=", "attributes": {"image": "cluster"}}}, 200),
-        ("POST", "_tidepool/clock", {"advance": 4 * 24 * 3600}, 200),
-        order("list", {}), trigger("by-hand", disabled=True), run("by-hand", {}, 400), push("a", commit="1" * 40),
+        ("POST", "_tidepool/advance", {"seconds": 4 * 24 * 3600}, 200),
+        order("builds", {}), trigger("by-hand", disabled=True), run("by-hand", {}, 400), push("a", commit="1" * 40),
         run("by-hand", {"branchName": "main"}), run("by-hand", {"commitSha": SHA}),
     ],
     "a runner": [
@@ -130,7 +130,7 @@ CALLS: dict[str, list[Row]] = {
         ("POST", f"v1/{PARENT}/builds/{BUILD_2}:cancel", {}, 200),
         order("report", {"name": BUILD_2, "status": "SUCCESS"}), order("take", {}),
         order("take", {"name": "nobody"}, 404), order("pushed", {"repository": REPOSITORY, "branch": "main"}),
-        order("pushed", {"repository": REPOSITORY, "branch": "main", "commit": SHA}), order("list", {}),
+        order("pushed", {"repository": REPOSITORY, "branch": "main", "commit": SHA}), order("builds", {}),
         ("GET", f"v1/{PARENT}/builds?filter=status%3DCANCELLED", None, 200),
         ("GET", f"v1/{PARENT}/builds?filter=build_trigger_id%3D{TRIGGER_1}", None, 200),
     ],

@@ -25,7 +25,7 @@ POOL: dict[str, Any] = {
 RESERVED = {"consumeReservationType": "SPECIFIC_RESERVATION", "values": ["held"]}
 POLICIES = f"compute/v1/{P}/regions/us-central1/resourcePolicies"
 POT = {"project": "gke-lab", "zone": ZONE, "generation": "v4"}
-FAULTS, LIMITS, CLOCK = "_tidepool/faults", "_tidepool/limits", "_tidepool/clock"
+FAULTS, LIMITS, CLOCK = "_tidepool/fail", "_tidepool/limit", "_tidepool/advance"
 
 
 def add(status: int = 200, **more: Any) -> Row:
@@ -40,7 +40,12 @@ def update(**change: Any) -> Row:
     return ("PUT", TRAIN, {"update": change}, 200)
 
 
-HELD: Row = ("GET", LIMITS, None, 200)
+def tell(endpoint: str, cluster: str, status: int = 200) -> Row:
+    body = {"endpoint": endpoint, "certificate": "Q0E=", "cluster": cluster}
+    return ("POST", "_tidepool/tell_control_plane", body, status)
+
+
+HELD: Row = ("POST", "_tidepool/limits", None, 200)
 MACHINES: Row = ("GET", GROUPS, None, 200)
 BEGUN: Row = ("POST", C, {"cluster": CLUSTER}, 200)
 STOCKOUT: Row = ("POST", FAULTS, {"kind": "stockout", "zone": ZONE, "accelerator": "v4-16", "count": 1}, 200)
@@ -50,9 +55,9 @@ CALLS: dict[str, list[Row]] = {
         ("GET", TRAIN, None, 200),
         ("GET", f"container/v1/{P}/locations/-/clusters", None, 200), add(),
         MACHINES, ("GET", f"{NODES}slice", None, 200),
-        ("POST", "_tidepool/kubernetes", {"endpoint": "127.0.0.1:6443", "ca": "Q0E=", "cluster": NAME}, 200),
+        tell("127.0.0.1:6443", NAME),
         ("GET", TRAIN, None, 200),
-        ("POST", "_tidepool/kubernetes", {"endpoint": "127.0.0.1:1", "cluster": "train"}, 400),
+        tell("127.0.0.1:1", "train", 400),
         ("DELETE", TRAIN, None, 200), ("GET", TRAIN, None, 404), ("GET", SLICE, None, 404), MACHINES,
         ("GET", f"{NODES}slice", None, 503),
         ("POST", C.replace("central2", "central1"), {"cluster": {**CLUSTER, "locations": []}}, 200),
@@ -71,8 +76,8 @@ CALLS: dict[str, list[Row]] = {
          200),
         ("GET", f"container/v1/{P}/locations/us-central2/clusters/none/nodePools", None, 200),
         ("GET", f"kubernetes/{P}/locations/us-central2/clusters/none/api/v1/nodes", None, 200),
-        ("GET", GROUPS, None, 200), ("POST", "_tidepool/kubernetes", {"endpoint": "127.0.0.1:2"}, 200),
-        ("GET", "_tidepool/kubernetes?cluster=none", None, 200),
+        ("GET", GROUPS, None, 200), tell("127.0.0.1:2", ""),
+        ("POST", "_tidepool/told_control_plane", {"cluster": "none"}, 200),
         ("POST", f"{WEST}/clusters", {"cluster": {
             **CLUSTER, "locations": ["us-west4-a"], "secretManagerConfig": {"enabled": True}}}, 200),
         ("GET", f"{WEST}/clusters/train", None, 200),
@@ -83,15 +88,15 @@ CALLS: dict[str, list[Row]] = {
           for chips, code in ((1, 400), (8, 200))),
     ],
     "operations": [
-        ("POST", "_tidepool/settings", {"compression": 1}, 200), BEGUN,
+        ("POST", "_tidepool/set_compression", {"factor": 1}, 200), BEGUN,
         ("GET", TRAIN, None, 200),
         add(400),
-        ("POST", CLOCK, {"advance": 3600}, 200), add(), ("GET", SLICE, None, 200),
-        MACHINES, ("POST", CLOCK, {"advance": 3600}, 200), ("GET", SLICE, None, 200),
+        ("POST", CLOCK, {"seconds": 3600}, 200), add(), ("GET", SLICE, None, 200),
+        MACHINES, ("POST", CLOCK, {"seconds": 3600}, 200), ("GET", SLICE, None, 200),
         MACHINES, ("POST", FAULTS, {"kind": "hang", "method": "container.*", "count": 1}, 200),
-        add(name="hangs"), ("POST", CLOCK, {"advance": 3600}, 200),
-        add(400, name="next"), ("DELETE", FAULTS, None, 200),
-        ("POST", CLOCK, {"advance": 3600}, 200), ("GET", f"{POOLS}/hangs", None, 200),
+        add(name="hangs"), ("POST", CLOCK, {"seconds": 3600}, 200),
+        add(400, name="next"), ("POST", "_tidepool/mend", None, 200),
+        ("POST", CLOCK, {"seconds": 3600}, 200), ("GET", f"{POOLS}/hangs", None, 200),
     ],
     "a slice": [
         BEGUN,
@@ -181,7 +186,7 @@ CALLS: dict[str, list[Row]] = {
             ("setSize", size(2)), ("delete", ("DELETE", SLICE, None, 200))) for row in (
                 ("POST", FAULTS, {"kind": "operation", "status": "INTERNAL", "count": 1,
                                   "method": f"container.*.nodePools.{method}"}, 200), asked)),
-        ("GET", FAULTS, None, 200),
+        ("POST", "_tidepool/faults", None, 200),
         ("POST", FAULTS, {"kind": "operation", "count": 2, "method": "container.*.clusters.*"}, 200),
         ("POST", C, {"cluster": {**CLUSTER, "name": "other"}}, 200), ("GET", f"{C}/other", None, 200),
         update(desiredMasterVersion="1.36"), ("GET", TRAIN, None, 200),

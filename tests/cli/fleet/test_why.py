@@ -9,7 +9,7 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from bench.cloud.github.control import GitHubControl
+from bench.cloud.control import Control
 from infra.cli.app import cli
 from tests.cli.conftest import Checkout
 
@@ -28,7 +28,7 @@ def lab(upped: Checkout) -> Checkout:
     upped.ok("cloud", "clock", "--advance", "3m")
     upped.ok("reconcile", "ci")
     upped.ok("drain", "tpu-v4", "--by", "ada")
-    github = GitHubControl(upped.json("cloud", "status")["url"])
+    github = Control(upped.json("cloud", "status")["url"])
     for _ in range(2):
         github.queue_job(REPOSITORY, ["TPU", "tpu-v4"])
     upped.ok("up", "nightly")

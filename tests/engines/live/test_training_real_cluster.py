@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.cloud.kubernetes.control import KubernetesControl, kubeconfig
+from bench.cloud.control import Control
+from bench.cloud.kubernetes.control import kubeconfig
 from bench.providers.kubernetes.reach import ClusterApi
 from bench.tests.kubernetes.chart_registry import chart_registry
 from bench.tests.kubernetes.real_control_plane import real_control_plane
@@ -47,7 +48,7 @@ def in_a_real_cluster(world: World) -> Generator[ClusterApi]:
         api = ClusterApi(json.dumps(kubeconfig(reached)))
         for each in published_definitions():
             api.call("POST", DEFINITIONS, each)
-        KubernetesControl(world.url).tell_control_plane(reached["host"], reached["certificate"])
+        Control(world.url).tell_control_plane(reached["host"], reached["certificate"])
         registries = replace(world, stack="ci").make(EngineName.LOCAL).up()
         assert not registries.failed, registries.diagnostics
         yield api

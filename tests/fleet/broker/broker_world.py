@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
-from bench.cloud.github.control import GitHubControl
+from bench.cloud.control import Control
 from bench.cloud.testing import TestCloud, running_cloud
 from infra.fleet.broker.refusals import Reason
 from infra.fleet.broker.serve import server_config, service
@@ -80,7 +80,7 @@ class Host:
 @dataclass(kw_only=True)
 class World:
     cloud: TestCloud
-    hub: GitHubControl
+    hub: Control
     google: Clients
     settings: BrokerSettings
     app: dict[str, Any]
@@ -208,7 +208,7 @@ def manifest() -> dict[str, Any]:
 @contextmanager
 def a_world(host: Host) -> Generator[World]:
     with running_cloud() as cloud, clients(PROJECT, cloud.url) as google:
-        hub = GitHubControl(cloud.url)
+        hub = Control(cloud.url)
         hub.add_token(ADMIN, "octo")
         hub.add_repository(REPO)
         hub.add_repository(OTHER_REPO)

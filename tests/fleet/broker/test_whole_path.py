@@ -15,9 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bench.cloud.control import CloudClock
+from bench.cloud.control import CloudClock, Control
 from bench.guests.guests import Guests
-from bench.guests.surroundings import GuestControl
 from infra.fleet.broker.serve import service
 from infra.fleet.runner.supervisor.boot import STEPS
 from infra.model import bucket_names
@@ -28,13 +27,13 @@ from tests.fleet.sandbox import IMAGE, NEEDED, Sandbox, sandbox
 RUNNER_PROGRAM = """
 tell() { "$REAL_CURL" -fsS --data "$2" "%s/_tidepool/$1"; }
 mine="{\\"jit\\":\\"$jit\\"}"
-tell github/work/connect "$mine" >/dev/null || exit 1
+tell connect "$mine" >/dev/null || exit 1
 echo "2026-11-21 08:00:00Z: Listening for Jobs"
-job=$(tell github/work/take "$mine" | jq -r '.job.name // empty')
+job=$(tell take_work "$mine" | jq -r '.job.name // empty')
 [[ -n $job ]] || exit 0
 echo "2026-11-21 08:00:01Z: Running job: $job"
-tell clock '{"advance": 60}' >/dev/null
-tell github/work/end "$mine" >/dev/null || exit 1
+tell advance '{"seconds": 60}' >/dev/null
+tell end_job "$mine" >/dev/null || exit 1
 echo "2026-11-21 08:01:01Z: Job $job completed with result: Succeeded"
 """
 """What runs in the container: it comes online, takes a job if there is one, which takes a minute, and ends."""
@@ -111,7 +110,7 @@ def guest_report(world: World) -> dict[str, Any]:
     world.add_vm(SECOND)
     told = {"metadata": {f"tidepool-{key}": value for key, value in metadata.items()}}
     world.cloud.control.edit_node(f"projects/{PROJECT}/locations/us-west4-a/nodes/{SECOND}", told)
-    Guests(GuestControl(world.cloud.url), lambda _: world.host.url).advance(60)
+    Guests(Control(world.cloud.url), lambda _: world.host.url).advance(60)
     record = world.records.read(bucket_names.report_object("tpu-ci", SECOND))
     assert record is not None
     return record.body

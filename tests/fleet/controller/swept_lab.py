@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bench.cloud.control import CloudClock
-from bench.cloud.github.control import GitHubControl
+from bench.cloud.control import CloudClock, Control
 from infra.fleet.controller.act import Actor
 from infra.fleet.controller.github import RunnerApi
 from infra.fleet.controller.observe import Observer
@@ -33,7 +32,7 @@ class Lab:
 
     def __init__(self, cloud: TestCloud, config: StackConfig, google: Clients) -> None:
         self.cloud, self.config, self.google = cloud, config, google
-        self.github = GitHubControl(cloud.url)
+        self.github = Control(cloud.url)
         self.github.add_repository(REPOSITORY)
         self.github.add_token("of-the-controller", "controller")
         body = {"name": config.bucket.name, "location": "us", "versioning": {"enabled": True}}

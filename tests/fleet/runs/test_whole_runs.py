@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bench.cloud.control import CloudClock
+from bench.cloud.control import CloudClock, Control
 from bench.guests.runs import RunGuests
-from bench.guests.surroundings import GuestControl
 from infra.fleet.broker.identity import google_keys
 from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.records import Records
@@ -65,7 +64,7 @@ class Lab:
 
     @property
     def guests(self) -> RunGuests:
-        return RunGuests(GuestControl(self.cloud.url), self.folder / "guests")
+        return RunGuests(Control(self.cloud.url), self.folder / "guests")
 
     def request(self, *command: str, **given: Any) -> RunRequest:
         places = run_places(self.config, AcceleratorType.parse("v6e-1"), (), given.pop("kinds", ()))

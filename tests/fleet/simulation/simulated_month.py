@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from click.testing import CliRunner
 
-from bench.cloud.github.control import GitHubControl
-from bench.guests.surroundings import GuestControl
+from bench.cloud.control import Control
 from infra.cli.app import cli
 from infra.fleet.controller.github import RunnerApi
 from infra.fleet.google import Api, Clients, execute
@@ -84,7 +83,7 @@ class Month:
 
     def __post_init__(self) -> None:
         self.cloud.control.set_compression(1)
-        self.github = GitHubControl(self.cloud.url)
+        self.github = Control(self.cloud.url)
         permissions = {"pull-requests": "write", "issues": "write", "statuses": "write"}
         self.github.add_token(TOKEN, WORKFLOW_LOGIN, app=True, permissions=permissions)
         self.github.add_repository(REPOSITORY)
@@ -132,7 +131,7 @@ class Month:
 
     def _look(self) -> list[dict[str, Any]]:
         """Note what stands, let guests live, and sweep where it is time; every node, with what is due of it."""
-        told = GuestControl(self.cloud.url).guests()["nodes"]
+        told = Control(self.cloud.url).guests()["nodes"]
         for each in told:
             self._note(each["node"])
         if not told:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from bench.cloud.cloud import Cloud, Order, obeys
+from bench.cloud.cloud import Cloud, obeys
 from bench.cloud.errors import JsonObject, invalid
 from bench.cloud.kubernetes import clusters
 
@@ -27,21 +27,16 @@ def _told(cloud: Cloud, name: str) -> JsonObject | None:
     return cloud.store.setting(f"kubernetes/{name}") or cloud.store.setting("kubernetes")
 
 
-@obeys("GET kubernetes")
-def told_control_plane(order: Order) -> JsonObject:
-    """Where a cluster's Kubernetes API was told to be; `endpoint` and `ca` are null where it is this cloud's own."""
-    return _told(order.cloud, order.query.get("cluster", "")) or {"endpoint": None, "ca": None}
+@obeys
+def told_control_plane(cloud: Cloud, cluster: str) -> str | None:
+    """Address of the API server that a cluster was told to have; None where its API is this cloud's own."""
+    return (_told(cloud, cluster) or {}).get("endpoint")
 
 
-@obeys("POST kubernetes")
-def tell_control_plane(order: Order) -> JsonObject:
-    """Say where a cluster's Kubernetes API is, or with no cluster that of every other one.
-
-    endpoint: what Google shows as such, an address with or without a port. ca: its certificate, PEM in base64.
-    """
-    cluster, endpoint, ca = order.body.get("cluster", ""), order.body.text("endpoint"), order.body.get("ca", "")
+@obeys
+def tell_control_plane(cloud: Cloud, endpoint: str, certificate: str, *, cluster: str = "") -> None:
+    """Let a GKE cluster, or each, have the API server at this address (`HOST:PORT`); its authority in base64."""
     if cluster and not _NAME.fullmatch(cluster):
         raise invalid(f"{cluster!r} is not a full name: projects/P/locations/L/clusters/C.", field="cluster")
-    told = {"endpoint": endpoint, "ca": ca}
-    order.cloud.store.set_setting(f"kubernetes/{cluster}" if cluster else "kubernetes", told)
-    return told
+    told = {"endpoint": endpoint, "ca": certificate}
+    cloud.store.set_setting(f"kubernetes/{cluster}" if cluster else "kubernetes", told)

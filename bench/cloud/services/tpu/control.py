@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from bench.cloud.clock import timestamp
-from bench.cloud.cloud import LONGEST_SECONDS, Cloud, Order, obeys, whole
+from bench.cloud.cloud import LONGEST_SECONDS, Cloud, obeys
 from bench.cloud.errors import JsonObject, already_exists, invalid
 from bench.cloud.faults import FaultRule
 from bench.cloud.github import records
@@ -28,14 +31,11 @@ from bench.cloud.services.tpu.node import (
     load,
     named,
     plan,
-    preempt,
     release,
     save,
 )
 
 _DISK = "guest"
-FAULTS = ("mute", "slow-boot", "unfit", "broken")
-"""Kinds of fault that befall guests."""
 _FULL_NAME = re.compile(r"projects/([^/]+)/locations/([^/]+)/nodes/([^/]+)")
 # google.cloud.tpu.v2.Node.State, 2026-10-01.
 _STATES = frozenset(
@@ -46,15 +46,15 @@ _STATES = frozenset(
 )
 
 
-@obeys("GET nodes")
-def nodes(order: Order) -> JsonObject:
-    return {"nodes": [node.public for node in each(order.cloud)]}
+@obeys
+def nodes(cloud: Cloud) -> list[JsonObject]:
+    """Every TPU node as the API shows it."""
+    return [node.public for node in each(cloud)]
 
 
-@obeys("POST nodes")
-def add(order: Order) -> JsonObject:
-    """A node that is READY at once. Raises 400 or 409."""
-    cloud, name, sent = order.cloud, str(order.body.get("name", "")), order.body.get("node", {})
+@obeys
+def add_node(cloud: Cloud, name: str, node: JsonObject) -> JsonObject:
+    """A node nobody asked the API for, READY at once; `name` is full. Raises 400 or 409."""
     match = _FULL_NAME.fullmatch(name)
     if match is None:
         raise invalid(f"{name!r} is not a full name: projects/P/locations/ZONE/nodes/ID.", field="name")
@@ -62,29 +62,29 @@ def add(order: Order) -> JsonObject:
         raise already_exists(name)
     project, zone, _ = match.groups()
     tpu_places.known_zone(zone)
-    tpu_places.check_runtime(sent)
-    accelerator = tpu_places.accelerator_of(sent, zone)
+    tpu_places.check_runtime(node)
+    accelerator = tpu_places.accelerator_of(node, zone)
     public = {
         **tpu_places.accelerator_config(accelerator),
         "acceleratorType": accelerator.name,
         "health": "HEALTHY",
         "state": "READY",
-        **sent,
+        **node,
         "name": name,
         "createTime": timestamp(cloud.now),
     }
     life = cloud.store.next_number(f"life of {name}")
-    node = TpuNode(public, tpu_places.scope_of(project, zone, accelerator, sent), accelerator, life=life)
-    cloud.limits.take(name, node.scope, accelerator.chips)
-    save(cloud, node)
-    plan(cloud, node)
-    return node.public
+    made = TpuNode(public, tpu_places.scope_of(project, zone, accelerator, node), accelerator, life=life)
+    cloud.limits.take(name, made.scope, accelerator.chips)
+    save(cloud, made)
+    plan(cloud, made)
+    return public
 
 
-@obeys("PATCH nodes")
-def edit(order: Order) -> JsonObject:
-    """Set fields of a node; null removes one. Raises 400 for a field that decides what chips it holds."""
-    cloud, changes, node = order.cloud, order.body, named(order.cloud, order.rest)
+@obeys
+def edit_node(cloud: Cloud, name: str, changes: JsonObject) -> JsonObject:
+    """Set fields of a node behind everybody's back; None removes one. Raises 400 for what decides its chips."""
+    node = named(cloud, name)
     fixed = {"name", "acceleratorType", "acceleratorConfig", "schedulingConfig"} & changes.keys()
     if fixed:
         raise invalid(f"{', '.join(sorted(fixed))} of a node cannot change; remove it and add another.")
@@ -98,62 +98,62 @@ def edit(order: Order) -> JsonObject:
     return node.public
 
 
-@obeys("DELETE nodes")
-def remove(order: Order) -> JsonObject:
+@obeys
+def remove_node(cloud: Cloud, name: str) -> None:
     """Gone at once, without an operation."""
-    forget(order.cloud, named(order.cloud, order.rest).name)
-    return {}
+    forget(cloud, named(cloud, name).name)
 
 
-@obeys("POST preempt")
-def take_away(order: Order) -> JsonObject:
-    node = named(order.cloud, order.body.get("node", ""))
-    preempt(order.cloud, node)
-    return node.public
+@obeys
+def preempt(cloud: Cloud, node: str) -> JsonObject:
+    """Take a READY preemptible or spot node away; `node` is its id, or its full name where ids repeat."""
+    taken = named(cloud, node)
+    tpu_node.preempt(cloud, taken)
+    return taken.public
 
 
-@obeys("POST maintain")
-def begin_maintenance(order: Order) -> JsonObject:
-    node = named(order.cloud, order.body.get("node", ""))
-    seconds = order.body.number("seconds", at_most=LONGEST_SECONDS, default=tpu_node.MAINTENANCE_SECONDS)
-    tpu_node.maintain(order.cloud, node, seconds)
-    return node.public
+@obeys
+def maintain(
+    cloud: Cloud, node: str, seconds: Annotated[float | None, Field(ge=0, le=LONGEST_SECONDS)] = None
+) -> JsonObject:
+    """Begin a maintenance event that ends after `seconds` of cloud time; ten minutes where nobody says."""
+    found = named(cloud, node)
+    tpu_node.maintain(cloud, found, tpu_node.MAINTENANCE_SECONDS if seconds is None else seconds)
+    return found.public
 
 
-@obeys("GET faults")
-def faults(order: Order) -> JsonObject:
-    return {"faults": [rule.to_json() for rule in order.cloud.faults.each(order.cloud.now)]}
+@obeys
+def faults(cloud: Cloud) -> list[JsonObject]:
+    return [rule.to_json() for rule in cloud.faults.each(cloud.now)]
 
 
-@obeys("POST faults")
-def fail(order: Order) -> JsonObject:
-    rule = order.cloud.faults.add(FaultRule.from_json(order.body), now=order.cloud.now)
-    if rule.kind == "preempt":
-        apply_rule(order.cloud, rule)
-    return rule.to_json()
+@obeys
+def fail(cloud: Cloud, kind: str, **rule: Any) -> JsonObject:
+    """Add a fault; the fields of `rule` are those of `faults.FaultRule`. The answer has its `id`."""
+    added = cloud.faults.add(FaultRule.from_json({"kind": kind, **rule}), now=cloud.now)
+    if kind == "preempt":
+        apply_rule(cloud, added)
+    return added.to_json()
 
 
-@obeys("DELETE faults")
-def mend(order: Order) -> JsonObject:
-    """One, or all; what hangs by it goes on."""
-    number = whole(order.rest, "id") if order.rest else None
-    if number is None:
-        order.cloud.faults.clear()
+@obeys
+def mend(cloud: Cloud, fault: int | None = None) -> None:
+    """Remove one fault, or all; what hangs by it goes on."""
+    if fault is None:
+        cloud.faults.clear()
     else:
-        order.cloud.faults.remove(number)
-    release(order.cloud, number)
-    return {}
+        cloud.faults.remove(fault)
+    release(cloud, fault)
 
 
-@obeys("GET guests")
-def told(order: Order) -> JsonObject:
+@obeys
+def guests(cloud: Cloud) -> JsonObject:
     """seconds: now. queued: jobs that wait. faults: whether anything goes wrong on purpose.
 
     nodes: `node` as the API shows it, `hosts` of its slice, `since` when it is so, `due` when something that is planned
         befalls it or None.
     disks: by a node's full name; those of nodes that are gone too.
     """
-    cloud = order.cloud
     return {
         "seconds": cloud.now,
         "compression": cloud.compression,
@@ -164,32 +164,26 @@ def told(order: Order) -> JsonObject:
     }
 
 
-@obeys("POST guests")
-def write(order: Order) -> JsonObject:
-    """Replace the disks named; None takes one away."""
-    disks = order.body.get("disks")
-    if not isinstance(disks, dict) or not all(isinstance(disk, dict | None) for disk in disks.values()):
-        raise invalid("'disks' is an object: by full name of a node its disk, or null.", field="disks")
+@obeys
+def write_disks(cloud: Cloud, disks: dict[str, JsonObject | None]) -> None:
+    """Replace the disks of nodes by full name; None takes one away."""
     for name, disk in disks.items():
         if disk is None:
-            order.cloud.store.delete(_DISK, name)
+            cloud.store.delete(_DISK, name)
         else:
-            order.cloud.store.put(_DISK, name, disk, now=order.cloud.now)
-    return {}
+            cloud.store.put(_DISK, name, disk, now=cloud.now)
 
 
-@obeys("POST guest-faults")
-def struck(order: Order) -> JsonObject:
-    """The fault of that kind that strikes the guest of a node now, and counts as one use of it.
+@obeys
+def strike_guest(
+    cloud: Cloud, node: str, kind: Literal["mute", "slow-boot", "unfit", "broken"], running: str = ""
+) -> JsonObject | None:
+    """The fault of that kind that strikes a guest now; it counts as used.
 
-    running: the image or bundle that it is about to run.
+    running: the image or bundle that the guest is about to run.
     """
-    cloud, kind = order.cloud, order.body.get("kind")
-    name, running = (str(order.body.get(key, "")) for key in ("node", "running"))
-    if kind not in FAULTS:
-        raise invalid(f"kind is one of {', '.join(FAULTS)}, not {kind!r}.", field="kind")
-    rule = cloud.faults.strike(kind, replace(load(cloud, name).target("guest"), running=running), cloud.now)
-    return {"fault": rule.to_json() if rule else None}
+    rule = cloud.faults.strike(kind, replace(load(cloud, node).target("guest"), running=running), cloud.now)
+    return rule.to_json() if rule else None
 
 
 def _told(cloud: Cloud, node: TpuNode) -> JsonObject:
