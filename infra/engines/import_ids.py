@@ -72,13 +72,20 @@ _LAST_PART_ONLY: Final = frozenset({"cluster", "region", "router", "network"})
 _LABELS: Final = ("labels", "resourceLabels")
 
 
+def is_repeatable(kind: str, inputs: Mapping[str, Any]) -> bool:
+    """Whether creating it again is right in any case.
+
+    What several stacks declare (`createIgnoreAlreadyExists`) is created again by each of them.
+    """
+    return kind in REPEATABLE or bool(inputs.get("createIgnoreAlreadyExists"))
+
+
 def is_looked_for(kind: str, inputs: Mapping[str, Any]) -> bool:
     """Whether a declared resource that the state lacks is looked for in the cloud, to import it.
 
-    VMs are looked for by zone (`infra.engines.standing`). What several stacks declare (`createIgnoreAlreadyExists`) is
-    created again by each of them.
+    VMs are looked for by zone (`infra.engines.standing`).
     """
-    return kind in IMPORT_IDS and kind != VM_TYPE and not inputs.get("createIgnoreAlreadyExists")
+    return kind in IMPORT_IDS and kind != VM_TYPE and not is_repeatable(kind, inputs)
 
 
 def is_anothers(declared: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
@@ -99,7 +106,7 @@ def import_id(kind: str, name: str, inputs: Mapping[str, Any]) -> str:
 
     Raises EngineError, by name, for inputs and types that do not give one.
     """
-    if kind in REPEATABLE or not kind.startswith("gcp:"):
+    if is_repeatable(kind, inputs) or not kind.startswith("gcp:"):
         return ""
     parts = {key: _part(key, value) for key, value in inputs.items()}
     try:

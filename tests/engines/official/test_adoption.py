@@ -178,6 +178,7 @@ def test_at_rest_means_no_operation_in_flight_and_nothing_else_changed() -> None
             "projects/p/locations/global/workloadIdentityPools/tidepool-ci/providers/github",
         ),
         ("gcp:projects/iAMMember:IAMMember", {"project": "p", "role": "r", "member": "m"}, ""),
+        ("gcp:serviceaccount/account:Account", {"accountId": "a", "createIgnoreAlreadyExists": True}, ""),
     ],
 )
 def test_each_type_is_imported_by_the_id_that_its_provider_page_gives(
