@@ -9,49 +9,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.engine.provider import CheckFailure
 from bench.engine.values import DEFAULTS
 from bench.providers.google.differ import under
 from bench.providers.google.fields import Field, Shape
 from infra.model.errors import meant
 
+Failures = dict[str, str]
+"""What is wrong, by path."""
 
-def check_fields(
-    failures: list[CheckFailure], path: str, fields: Mapping[str, Field], given: Mapping[str, Any]
-) -> dict[str, Any]:
+
+def missing(name: str) -> str:
+    return f"the required property {name!r} is missing"
+
+
+def check_fields(failures: Failures, fields: Mapping[str, Field], given: Mapping[str, Any], path: str = "") -> Any:
     """The given properties with defaults filled in and marked; what is wrong joins `failures`."""
+    inputs = {name: field for name, field in fields.items() if not field.computed}
     checked: dict[str, Any] = {}
     for name, value in given.items():
         if value is None or name.startswith("__"):
             continue
-        known = fields.get(name)
-        if known is None or known.computed:
-            failures.append(CheckFailure(under(path, name), _unknown_property(name, fields)))
+        at = under(path, name)
+        if name in inputs:
+            checked[name] = _check_value(failures, at, inputs[name], value)
         else:
-            checked[name] = _check_value(failures, under(path, name), known, value)
-    defaulted = [name for name, known in fields.items() if name not in checked and known.default is not None]
-    failures += [
-        CheckFailure(under(path, name), f"the required property {name!r} is missing")
-        for name, known in fields.items()
-        if known.required and name not in checked
-    ]
-    return {**checked, **{name: fields[name].default for name in defaulted}, DEFAULTS: sorted(defaulted)}
+            failures[at] = f"the embedded provider knows no input {name!r}.{meant(name, [*inputs])}"
+    for name, field in inputs.items():
+        if field.required and name not in checked:
+            failures[under(path, name)] = missing(name)
+    defaults = {name: each.default for name, each in inputs.items() if each.default is not None and name not in checked}
+    return {**checked, **defaults, DEFAULTS: sorted(defaults)}
 
 
-def _unknown_property(name: str, fields: Mapping[str, Field]) -> str:
-    inputs = [known for known, field in fields.items() if not field.computed]
-    hint = meant(name, inputs) or f" It takes {', '.join(sorted(inputs))}"
-    return f"the embedded provider knows no input {name!r}.{hint}"
-
-
-def _check_value(failures: list[CheckFailure], path: str, known: Field, value: Any) -> Any:
-    if isinstance(value, Mapping):
-        if known.kind is Shape.BLOCK:
-            return check_fields(failures, path, known.inner, value)
+def _check_value(failures: Failures, path: str, field: Field, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_check_value(failures, under(path, index), field, item) for index, item in enumerate(value)]
+    if isinstance(value, Mapping) and field.kind is Shape.TABLE:
         return {key: item for key, item in value.items() if item is not None and key != DEFAULTS}
-    if known.kind is Shape.BLOCKS and isinstance(value, list):
-        return [
-            check_fields(failures, f"{path}[{index}]", known.inner, item) if isinstance(item, Mapping) else item
-            for index, item in enumerate(value)
-        ]
-    return value
+    return check_fields(failures, field.inner, value, path) if isinstance(value, Mapping) else value

@@ -6,20 +6,16 @@ was read, and begin again where somebody else was faster (409). One at a time pe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from bench.providers.google.resource import ResourceCall
-from bench.providers.google.rest import Rest
+from bench.providers.google.rest import ResourceCall, Rest, poll
 from bench.providers.google.spellings import condition_parts, tidy_member
 from bench.providers.google.transport import ApiError
 
-Change = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
-
 _VERSION = 3  # The policy version that has conditions; always asked for and always sent.
-_FIRST_WAIT, _LONGEST_WAIT = 0.05, 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +33,7 @@ class IamMember(Rest):
     wrapped: bool = True
 
     def create(self, call: ResourceCall) -> None:
-        grant = call.body
-        self._change(call, lambda bindings: _with(bindings, grant))
+        self._change(call, call.body, granted=True)
 
     def read(self, call: ResourceCall) -> dict[str, Any] | None:
         """The grant, None where it is gone."""
@@ -46,8 +41,7 @@ class IamMember(Rest):
         policy = call.find(path, method=method, body=self.asked) or {}
         wanted = tidy_member(call.values["member"])
         found = (
-            {"role": binding["role"], "member": member, "etag": policy.get("etag", "")}
-            | ({"condition": binding["condition"]} if binding.get("condition") else {})
+            {**binding, "member": member, "etag": policy.get("etag", "")}
             for binding in policy.get("bindings") or []
             for member in binding.get("members", [])
             if _is_of(binding, call.values) and tidy_member(member) == wanted
@@ -58,26 +52,26 @@ class IamMember(Rest):
         """Every input replaces, so there is nothing that could change in place."""
 
     def delete(self, call: ResourceCall) -> None:
-        grant = call.values
-        self._change(call, lambda bindings: _without(bindings, grant))
+        self._change(call, call.values, granted=False)
 
-    def _change(self, call: ResourceCall, change: Change) -> None:
-        wait = _FIRST_WAIT
-        while True:
+    def _change(self, call: ResourceCall, grant: Mapping[str, Any], *, granted: bool) -> None:
+        def written() -> bool:
             with call.api.turn(self.path(call)):
                 policy = call.send(*self._at(call, self.get), body=self.asked)
-                policy["bindings"] = change(policy.get("bindings") or [])
-                policy["version"] = _VERSION
-                body = {"policy": policy, **self.said} if self.wrapped else policy
+                bindings = _changed(policy.get("bindings") or [], grant, granted=granted)
+                policy |= {"bindings": bindings, "version": _VERSION}
                 try:
-                    call.send(*self._at(call, self.put), body=body)
+                    call.send(
+                        *self._at(call, self.put), body={"policy": policy, **self.said} if self.wrapped else policy
+                    )
                 except ApiError as error:
-                    if error.code != HTTPStatus.CONFLICT or call.deadline.left() <= wait:
+                    if error.code != HTTPStatus.CONFLICT:
                         raise
-                else:
-                    return
-            call.deadline.pause(wait)
-            wait = min(2 * wait, _LONGEST_WAIT)
+                    return False
+            return True
+
+        if not written():
+            poll(call.deadline, written)
 
     def _at(self, call: ResourceCall, endpoint: str) -> tuple[str, str]:
         method, _, suffix = endpoint.partition(" ")
@@ -88,24 +82,10 @@ def _is_of(binding: Mapping[str, Any], grant: Mapping[str, Any]) -> bool:
     return binding.get("role") == grant["role"] and condition_parts(binding) == condition_parts(grant)
 
 
-def _with(bindings: list[dict[str, Any]], grant: Mapping[str, Any]) -> list[dict[str, Any]]:
-    member = tidy_member(grant["member"])
-    for binding in bindings:
-        if _is_of(binding, grant):
-            if member not in binding.setdefault("members", []):
-                binding["members"].append(member)
-            return bindings
-    made = {"role": grant["role"], "members": [member]}
-    return [*bindings, made | ({"condition": grant["condition"]} if grant.get("condition") else {})]
-
-
-def _without(bindings: list[dict[str, Any]], grant: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A member that was alone takes its binding along."""
-    member = tidy_member(grant["member"])
-    kept: list[dict[str, Any]] = []
-    for binding in bindings:
-        if _is_of(binding, grant):
-            binding["members"] = [each for each in binding.get("members", []) if tidy_member(each) != member]
-        if binding.get("members"):
-            kept.append(binding)
-    return kept
+def _changed(bindings: list[dict[str, Any]], grant: Mapping[str, Any], *, granted: bool) -> list[dict[str, Any]]:
+    """The bindings with this grant or without it; a binding without members goes."""
+    kept = [binding for binding in bindings if not _is_of(binding, grant)]
+    held = {tidy_member(member) for binding in bindings if _is_of(binding, grant) for member in binding["members"]}
+    members = (held | {tidy_member(grant["member"])}) if granted else held - {tidy_member(grant["member"])}
+    made = {part: grant[part] for part in ("role", "condition") if grant.get(part)}
+    return [*kept, {**made, "members": sorted(members)}] if members else kept

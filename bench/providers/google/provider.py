@@ -22,16 +22,17 @@ from bench.engine.provider import (
     ProviderError,
     ReadResult,
 )
-from bench.engine.values import has_unknown
-from bench.providers.google.checker import check_fields
+from bench.engine.values import DEFAULTS, has_unknown
+from bench.providers.google.checker import Failures, check_fields, missing
 from bench.providers.google.codec import as_written
 from bench.providers.google.differ import compare, tops
-from bench.providers.google.resource import ResourceCall, ResourceType
-from bench.providers.google.rest import OperationFailedError, OperationTimeoutError
+from bench.providers.google.resource import ResourceType, is_known
+from bench.providers.google.rest import OperationFailedError, OperationTimeoutError, ResourceCall
 from bench.providers.google.settings import EFFECTIVE, MANAGED, ProviderSettings
+from bench.providers.google.spellings import last_part
 from bench.providers.google.states import States
 from bench.providers.google.tables import TYPES
-from bench.providers.google.transport import ApiError, RestApi
+from bench.providers.google.transport import ApiError, CallError, RestApi
 
 
 class GoogleProvider:
@@ -65,14 +66,13 @@ class GoogleProvider:
 
     def check(self, token: str, inputs: dict[str, Any]) -> CheckResult:
         kind = TYPES[token]
-        failures: list[CheckFailure] = []
-        checked = check_fields(failures, "", kind.fields, inputs)
-        known = {**self._states.values(kind, checked), **dict.fromkeys(kind.assigned, "")}
-        missing = {CheckFailure(hole, f"the required property {hole!r} is missing") for hole in kind.identity.holes}
-        failures += sorted(
-            (each for each in missing - {*failures} if each.path not in known), key=lambda each: each.path
-        )
-        return CheckResult(checked, tuple(CheckFailure(each.path, f"{token}: {each.reason}") for each in failures))
+        failures: Failures = {}
+        checked = check_fields(failures, kind.fields, inputs)
+        known = {**self._states.values(kind, checked), **dict.fromkeys(kind.calls.assigned, "")}
+        for hole in kind.holes:
+            if hole not in known:
+                failures.setdefault(hole, missing(hole))
+        return CheckResult(checked, tuple(CheckFailure(path, f"{token}: {why}") for path, why in failures.items()))
 
     def diff(
         self,
@@ -95,31 +95,22 @@ class GoogleProvider:
 
     def create(self, token: str, inputs: dict[str, Any], timeout: float | None, cancel: Cancel) -> Created:
         kind = TYPES[token]
-        call = ResourceCall(
-            api=self._api,
-            deadline=self._api.deadline(timeout, cancel),
-            values=self._states.values(kind, inputs),
-            body=self._states.body(kind, inputs, None),
-        )
+        call = self._call(kind, inputs, cancel=cancel, timeout=timeout, body=self._states.body(kind, inputs, None))
+        made = False
         try:
             kind.calls.create(call)
-        except ApiError as error:
-            raise ProviderError(f"Error creating {kind.noun}: {error}") from error
-        except OperationFailedError as error:
-            message = f"Error waiting to create {kind.noun}: Error waiting for Creating {kind.noun}: {error}"
-            if kind.keeps_failed and not error.gone:
-                raise self._half_made(token, kind.id_of(call.values), inputs, message) from error
-            raise ProviderError(message) from error
-        except OperationTimeoutError as error:
-            message = f"Error waiting to create {kind.noun}: {error}; Google Cloud goes on creating it"
-            raise self._half_made(token, kind.id_of(call.values), inputs, message) from error
-        resource_id = kind.id_of(call.values)
-        try:
+            made = True
             found = kind.calls.read(call)
-        except (ApiError, OperationTimeoutError) as error:
-            raise self._half_made(
-                token, resource_id, inputs, f"Error reading {kind.noun} after its creation: {error}"
-            ) from error
+        except CallError as error:
+            message = f"Error creating {kind.noun}: {error}"
+            goes_on = isinstance(error, OperationTimeoutError)
+            failed = isinstance(error, OperationFailedError) and kind.keeps_failed
+            if not (made or goes_on or (failed and call.find(kind.calls.path(call)))):
+                raise ProviderError(message) from error
+            outputs = self.preview_outputs(token, inputs, None)
+            message += "; Google Cloud goes on creating it" if goes_on else ""
+            raise PartialCreateError(message, resource_id=kind.id_of(call.values), outputs=outputs) from error
+        resource_id = kind.id_of(call.values)
         if found is None:
             raise ProviderError(f"Error creating {kind.noun}: {resource_id} was made and is gone already")
         return Created(
@@ -127,30 +118,38 @@ class GoogleProvider:
             self._states.outputs(kind, call.values, inputs, found, self._managed(kind, inputs, None)),
         )
 
+    def _call(
+        self,
+        kind: ResourceType,
+        inputs: Mapping[str, Any],
+        resource_id: str = "",
+        *,
+        cancel: Cancel | None = None,
+        timeout: float | None = None,
+        **more: Any,
+    ) -> ResourceCall:
+        values = self._states.values(kind, inputs, resource_id)
+        return ResourceCall(api=self._api, deadline=self._api.deadline(timeout, cancel), values=values, **more)
+
     def _managed(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> Any:
         return self._settings.managed(inputs.get(kind.labelled), old)
 
-    def _half_made(self, token: str, resource_id: str, inputs: dict[str, Any], message: str) -> PartialCreateError:
-        return PartialCreateError(message, resource_id=resource_id, outputs=self.preview_outputs(token, inputs, None))
-
     def read(self, token: str, resource_id: str, inputs: dict[str, Any]) -> ReadResult | None:
         kind = TYPES[token]
-        values = self._states.values(kind, inputs, resource_id)
+        call = self._call(kind, inputs, resource_id)
         try:
-            found = kind.calls.read(ResourceCall(api=self._api, deadline=self._api.deadline(), values=values))
-        except (ApiError, OperationTimeoutError) as error:
+            found = kind.calls.read(call)
+        except CallError as error:
             raise ProviderError(f"Error reading {kind.noun} {resource_id}: {error}") from error
         if found is None:
             return None
         # Ours alone has the attribution that a create adds: what another client made is taken over without.
-        had = found.get(kind.labelled) or {}
-        managed = self._managed(kind, inputs, {EFFECTIVE: had})
-        outputs = self._states.outputs(kind, values, values, found, managed)
-        seen = as_written(kind.fields, outputs, inputs)
-        values |= {hole: found[key] for hole, key in kind.assigned.items()}
-        if kind.assigned:
-            resource_id = kind.id_of(values)
-        return ReadResult(resource_id, seen, outputs)
+        managed = self._managed(kind, inputs, {EFFECTIVE: found.get(kind.labelled) or {}})
+        outputs = self._states.outputs(kind, call.values, call.values, found, managed)
+        call.values.update({hole: last_part(found[key]) for hole, key in kind.calls.assigned.items()})
+        if kind.calls.assigned:
+            resource_id = kind.id_of(call.values)
+        return ReadResult(resource_id, as_written(kind.fields, outputs, {DEFAULTS: [], **inputs}), outputs)
 
     def update(
         self,
@@ -163,33 +162,29 @@ class GoogleProvider:
         kind = TYPES[token]
         paths = self._states.differences(kind, old_outputs, new_inputs)
         changed = {kind.labelled if top == MANAGED else top for top in tops(paths)}
-        values = self._states.values(kind, new_inputs, resource_id)
-        call = ResourceCall(
-            api=self._api,
-            deadline=self._api.deadline(cancel=cancel),
-            values=values,
-            body=self._states.body(kind, new_inputs, old_outputs),
-            old=old_outputs,
-            changed=frozenset(changed),
+        body = self._states.body(kind, new_inputs, old_outputs)
+        call = self._call(
+            kind, new_inputs, resource_id, cancel=cancel, body=body, old=old_outputs, changed=frozenset(changed)
         )
-        managed = self._managed(kind, new_inputs, old_outputs)
         failure: Exception | None = None
         try:
             kind.calls.update(call)
-        except (ApiError, OperationFailedError, OperationTimeoutError) as error:
+        except CallError as error:
             failure = error
+        message = f"Error updating {kind.noun} {resource_id}: "
         try:
             found = kind.calls.read(call)
-        except (ApiError, OperationTimeoutError) as error:
-            raise ProviderError(f"Error updating {kind.noun} {resource_id}: {failure or error}") from error
+        except CallError as error:
+            raise ProviderError(f"{message}{failure or error}") from error
         if found is None:
-            raise ProviderError(f"Error updating {kind.noun} {resource_id}: {failure or 'it is gone'}", gone=True)
-        outputs = self._states.outputs(kind, values, new_inputs, found, managed)
-        if failure is not None:
-            message = f"Error updating {kind.noun} {resource_id}: {failure}"
-            half_way = compare(kind.fields, old_outputs, outputs) != {}
-            raise PartialUpdateError(message, outputs=outputs) if half_way else ProviderError(message)
-        return outputs
+            raise ProviderError(f"{message}{failure or 'it is gone'}", gone=True)
+        managed = self._managed(kind, new_inputs, old_outputs)
+        outputs = self._states.outputs(kind, call.values, new_inputs, found, managed)
+        if failure is None:
+            return outputs
+        if compare(kind.fields, old_outputs, outputs):
+            raise PartialUpdateError(f"{message}{failure}", outputs=outputs)
+        raise ProviderError(f"{message}{failure}")
 
     def delete(self, token: str, resource_id: str, outputs: dict[str, Any], cancel: Cancel) -> None:
         kind = TYPES[token]
@@ -201,18 +196,18 @@ class GoogleProvider:
         if outputs.get("deletionPolicy") == "ABANDON":
             return
         try:
-            values = self._states.values(kind, outputs, resource_id)
-            kind.calls.delete(ResourceCall(api=self._api, deadline=self._api.deadline(cancel=cancel), values=values))
-        except (ApiError, OperationFailedError, OperationTimeoutError) as error:
+            kind.calls.delete(self._call(kind, outputs, resource_id, cancel=cancel))
+        except CallError as error:
             if not (isinstance(error, ApiError) and error.code == HTTPStatus.NOT_FOUND):
                 raise ProviderError(f"Error deleting {kind.noun} {resource_id}: {error}") from error
 
     def locate(self, token: str, inputs: dict[str, Any]) -> str | None:
         kind = TYPES[token]
         values = self._states.values(kind, inputs)
-        if kind.sought is not None:
-            return kind.shortened(kind.sought.fill(values)) if kind.sought.known(values) else None
-        return kind.id_of(values) if kind.identity.known(values) and not has_unknown(values.get("condition")) else None
+        if kind.sought:
+            return kind.shortened(kind.sought.format_map(values)) if is_known(kind.sought, values) else None
+        known = is_known(kind.identity, values) and not has_unknown(values.get("condition"))
+        return kind.id_of(values) if known else None
 
     def preview_outputs(self, token: str, inputs: dict[str, Any], old_outputs: dict[str, Any] | None) -> dict[str, Any]:
         return self._states.foreseen(TYPES[token], inputs, old_outputs)

@@ -7,40 +7,54 @@ third of its time, a slow one costs few calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from http import HTTPStatus
 from typing import Any
 
 from bench.providers.google.fields import Field
-from bench.providers.google.resource import Path, ResourceCall
-from bench.providers.google.transport import ApiError, Deadline, RestApi
+from bench.providers.google.spellings import last_part
+from bench.providers.google.transport import ApiError, CallError, Deadline, RestApi
 
 _SHORTEST_POLL, _LONGEST_POLL = 0.05, 5.0
 
-
-class Wait(StrEnum):
-    """How a type's calls end."""
-
-    NONE = "the answer is the resource"
-    LRO = "google.longrunning: name, done, error or response"
-    COMPUTE = "compute: status, error.errors"
-    CONTAINER = "container: status, error or statusMessage"
+Values = dict[str, Any]
+"""Everything known of one resource: inputs, what the provider's settings add, what follows from them."""
 
 
-class OperationFailedError(Exception):
-    """The operation ended without success; the text holds the code and Google's message.
+class OperationFailedError(CallError):
+    """The operation ended without success; the text holds the code and Google's message."""
 
-    gone: whether nothing is left of what it was to make.
+
+class OperationTimeoutError(CallError):
+    """The operation was still running at the deadline; it goes on by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceCall:
+    """One action on one resource: where it is sent, how long it may take, and what is known of the resource.
+
+    old: the outputs before an update. changed: names of the top-level properties that differ.
     """
 
-    gone = False
+    api: RestApi
+    deadline: Deadline
+    values: Values
+    body: dict[str, Any] = field(default_factory=dict)
+    old: Values = field(default_factory=dict)
+    changed: frozenset[str] = frozenset()
 
+    def send(self, method: str, path: str, **more: Any) -> dict[str, Any]:
+        return self.api.call(method, path, self.deadline, **more)
 
-class OperationTimeoutError(Exception):
-    """The operation was still running at the deadline; it goes on by itself."""
+    def find(self, path: str, *, method: str = "GET", body: Any = None) -> dict[str, Any] | None:
+        """What the API answers, None where it knows no such thing (404)."""
+        try:
+            return self.send(method, path, body=body)
+        except ApiError as error:
+            if error.code != HTTPStatus.NOT_FOUND:
+                raise
+            return None
 
 
 def poll(deadline: Deadline, ended: Callable[[], bool]) -> None:
@@ -54,125 +68,121 @@ def poll(deadline: Deadline, ended: Callable[[], bool]) -> None:
             raise OperationTimeoutError(f"still running after {deadline.seconds:g} s")
 
 
-def wait(api: RestApi, shape: Wait, base: str, operation: Mapping[str, Any], deadline: Deadline) -> None:
-    """Wait until a call's operation has ended. `base` is the path that the operation's name stands below."""
-    if shape is Wait.NONE or (shape is Wait.LRO and "name" not in operation):
-        return
-    latest = dict(operation)
-    path = _place(shape, base, operation)
-
-    def ended() -> bool:
-        return bool(latest.get("done")) or latest.get("status") == "DONE"
-
-    def ask() -> bool:
-        nonlocal latest
-        latest = _ask(api, path, deadline) or latest
-        return ended()
-
-    if not ended():
-        poll(deadline, ask)
-    error = latest.get("error") or {}
-    if failed := error.get("errors") or ([error] if error else []):
-        raise OperationFailedError(
-            "; ".join(f"Error code {each.get('code')}, message: {each.get('message')}" for each in failed)
-        )
-    if shape is Wait.CONTAINER and (message := latest.get("statusMessage")):
-        raise OperationFailedError(message)
-
-
-def _place(shape: Wait, base: str, operation: Mapping[str, Any]) -> str:
-    """Where an operation is asked for: compute's and GKE's name it by a link."""
-    if shape is Wait.LRO:
-        return f"{base}/{operation['name']}"
-    return f"{base}/projects/" + operation["selfLink"].split("/projects/", 1)[1]
-
-
-def _ask(api: RestApi, path: str, deadline: Deadline) -> dict[str, Any] | None:
-    """The operation; None where it is not to be seen yet: the official provider asks again on a 404."""
-    try:
-        return api.call("GET", path, deadline)
-    except ApiError as error:
-        if error.code != HTTPStatus.NOT_FOUND:
-            raise
-        return None
-
-
-@contextmanager
-def conflict_with_ourselves(*, always: bool = False) -> Generator[None]:
-    """For a create: what is there already was made by an earlier attempt of this one, or `always` serves."""
-    try:
-        yield
-    except ApiError as error:
-        if error.code != HTTPStatus.CONFLICT or not (error.doubtful or always):
-            raise
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """An ordinary resource.
+    """An ordinary resource. Its calls raise CallError and CancelledError.
 
     base: the API's path, version included. collection, item: below it. query: what a create says there, by hole.
-    wait: how these calls end; patch_waits: whether an update does too, or its answer is the resource.
-    masks: what the mask says of a changed part, where that is not the part's own name.
-    masked: an update carries `updateMask` and the masked parts alone; else the changed parts without a mask.
-    named: a create says the whole name. whole: an update carries everything, without a mask. carried: what every update
-        carries, whatever changed.
+    masked: an update says in `updateMask` which parts it carries.
+    named: a create says the whole name. whole: an update carries everything, without a mask; verb: it is sent by.
+    carried: what every update carries, whatever changed.
+    assigned: parts of the id that the service chooses, and where a body has them.
     settling: whether a body shows a resource on its way to another state, which a read waits for.
     gone: whether a body shows what was deleted and is only kept for a while.
     """
 
     base: str
-    collection: Path
-    item: Path
+    collection: str
+    item: str
     fields: Mapping[str, Field]
-    query: Mapping[str, Path] = field(default_factory=dict)
-    wait: Wait = Wait.NONE
-    patch_waits: bool = True
-    masks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
     masked: bool = True
     named: bool = False
     whole: bool = False
+    verb: str = "PATCH"
     carried: tuple[str, ...] = ()
-    settling: Callable[[Mapping[str, Any]], bool] | None = None
+    assigned: Mapping[str, str] = field(default_factory=dict)
+    settling: Callable[[Mapping[str, Any]], bool] = lambda _: False
     gone: Callable[[Mapping[str, Any]], bool] = lambda _: False
 
     def create(self, call: ResourceCall) -> None:
-        query = {name: path.fill(call.values) for name, path in self.query.items()}
-        body = {**call.body, "name": self.item.fill(call.values)} if self.named else call.body
-        with conflict_with_ourselves():
-            self.ended(call, call.send("POST", self.collection_path(call), query=query, body=body))
+        """Make it and wait; what the service chose of its id joins what is known of it."""
+        query = {name: hole.format_map(call.values) for name, hole in self.query.items()}
+        body = {**call.body, "name": self.item.format_map(call.values)} if self.named else call.body
+        self.make(call, "POST", f"{self.base}/{self.collection.format_map(call.values)}", body, query)
+
+    def make(
+        self, call: ResourceCall, method: str, path: str, body: Any, query: Mapping[str, str] | None = None
+    ) -> None:
+        """Create by this call and wait.
+
+        What is there already is no conflict where an earlier attempt of this very call made it, or where the program
+        shares it (`createIgnoreAlreadyExists`).
+        """
+        try:
+            answer = self.begin(call, method, path, body, query)
+        except ApiError as error:
+            ours = error.doubtful or call.values.get("createIgnoreAlreadyExists")
+            if error.code != HTTPStatus.CONFLICT or not ours or self.assigned:
+                raise
+        else:
+            self.ended(call, answer)
+            call.values.update({hole: last_part(answer[key]) for hole, key in self.assigned.items()})
 
     def read(self, call: ResourceCall) -> dict[str, Any] | None:
+        """Its body as the API has it, None where it is gone."""
         found: dict[str, Any] | None = None
 
         def settled() -> bool:
             nonlocal found
             found = call.find(self.path(call))
-            return found is None or self.settling is None or not self.settling(found)
+            return found is None or not self.settling(found)
 
         if not settled():
             poll(call.deadline, settled)
         return None if found is None or self.gone(found) else found
 
     def update(self, call: ResourceCall) -> None:
+        """Change in place what `call.changed` names, and wait."""
         paths = self.changed_paths(call)
         if not paths:
             return
         tops = {path.split(".")[0] for path in paths} | {*self.carried}
         body = {top: value for top, value in call.body.items() if self.whole or top in tops}
         body |= {name: self.fields[name].zero for name in self.carried if name not in body}
-        mask = (name for path in paths for name in self.masks.get(path, (path,)))
-        query = {"updateMask": ",".join(mask)} if self.masked and not self.whole else None
-        answer = call.send("PATCH", self.path(call), query=query, body=body)
-        if self.patch_waits:
-            self.ended(call, answer)
+        query = {"updateMask": ",".join(paths)} if self.masked and not self.whole else None
+        self.act(call, self.verb, self.path(call), body, query)
 
     def delete(self, call: ResourceCall) -> None:
-        self.ended(call, call.send("DELETE", self.path(call)))
+        """Remove it and wait; an ApiError 404 counts as removed."""
+        self.act(call, "DELETE", self.path(call))
 
-    def ended(self, call: ResourceCall, operation: Mapping[str, Any]) -> None:
-        """Wait until what a call began has ended."""
-        wait(call.api, self.wait, self.base, operation, call.deadline)
+    def act(
+        self, call: ResourceCall, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None
+    ) -> None:
+        """Send a call, and wait until what it began has ended."""
+        self.ended(call, self.begin(call, method, path, body, query))
+
+    def begin(
+        self, call: ResourceCall, method: str, path: str, body: Any, query: Mapping[str, str] | None
+    ) -> dict[str, Any]:
+        return call.send(method, path, body=body, query=query)
+
+    def ended(self, call: ResourceCall, operation: dict[str, Any]) -> None:
+        """Wait until what a call began has ended; an answer that is no operation is the resource itself."""
+        name = operation.get("name", "")
+        if not ("operationType" in operation or "operations/" in name):
+            return
+        if link := operation.get("selfLink", ""):  # compute's and GKE's name it so
+            name = "projects/" + link.split("/projects/", 1)[1]
+        latest = operation
+
+        def over() -> bool:
+            return bool(latest.get("done")) or latest.get("status") == "DONE"
+
+        def ask() -> bool:
+            nonlocal latest
+            # One that is not to be seen yet is asked for again, as the official provider does.
+            latest = call.find(f"{self.base}/{name}") or latest
+            return over()
+
+        if not over():
+            poll(call.deadline, ask)
+        error = latest.get("error") or {}
+        if failed := error.get("errors") or ([error] if error else []):
+            raise OperationFailedError(
+                "; ".join(f"Error code {each.get('code')}, message: {each.get('message')}" for each in failed)
+            )
 
     def changed_paths(self, call: ResourceCall) -> list[str]:
         """Where in the body the changed properties stand; those that only the provider knows stand nowhere."""
@@ -180,7 +190,4 @@ class Rest:
         return sorted(field.wire or name for name, field in changed if not field.local)
 
     def path(self, call: ResourceCall) -> str:
-        return f"{self.base}/{self.item.fill(call.values)}"
-
-    def collection_path(self, call: ResourceCall) -> str:
-        return f"{self.base}/{self.collection.fill(call.values)}"
+        return f"{self.base}/{self.item.format_map(call.values)}"

@@ -1,60 +1,36 @@
 """The calls of types that are not quite ordinary: what is said of `rest.Rest` holds but for what stands here.
 
-Owns the ways of Cloud Build, IAM, Pub/Sub, Cloud Logging, Cloud Monitoring and Service Usage. Networks and storage have
-modules of their own.
+Owns the ways of IAM, Pub/Sub, Cloud Monitoring, Service Usage, networks and storage. GKE's have modules of their own.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
 
-from bench.providers.google.resource import ResourceCall
-from bench.providers.google.rest import Rest, conflict_with_ourselves
+from bench.engine.provider import ProviderError
+from bench.providers.google.rest import ResourceCall, Rest
+from bench.providers.google.settings import MANAGED
 from bench.providers.google.spellings import written_json
 
-# Cloud Build
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trigger(Rest):
-    """A Cloud Build trigger: the service makes its id, and an update carries all of it."""
-
-    def create(self, call: ResourceCall) -> None:
-        """Its id joins what is known of it. One whose answer was lost is found again by its name."""
-        path, made = self.collection_path(call), None
-        with conflict_with_ourselves():
-            made = call.send("POST", path, body=call.body)
-        call.values["triggerId"] = (made or call.send("GET", f"{path}/{call.values['name']}"))["id"]
-
-    def update(self, call: ResourceCall) -> None:
-        if self.changed_paths(call):
-            call.send("PATCH", self.path(call), body={**call.body, "id": call.values["triggerId"]})
-
-
-# IAM, Service Usage
-
-_MASKED: Final = {"displayName": "display_name", "description": "description"}
+# IAM, Service Usage, Pub/Sub, Cloud Monitoring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceAccount(Rest):
     """A service account, whose create and patch wrap it."""
 
-    def create(self, call: ResourceCall) -> None:
-        described = {name: call.body[name] for name in _MASKED if name in call.body}
-        body = {"accountId": call.values["accountId"], "serviceAccount": described}
-        with conflict_with_ourselves(always=bool(call.values.get("createIgnoreAlreadyExists"))):
-            call.send("POST", self.collection_path(call), body=body)
+    def make(self, call: ResourceCall, method: str, path: str, body: Any, query: Any = None) -> None:
+        body = {"accountId": call.values["accountId"], "serviceAccount": body}
+        Rest.make(self, call, method, path, body, query)
 
     def update(self, call: ResourceCall) -> None:
-        path = self.path(call)
-        if masked := sorted(call.changed & _MASKED.keys()):
-            etag = call.send("GET", path).get("etag", "")
-            body = {"etag": etag, **{name: call.body.get(name, "") for name in masked}}
-            mask = ",".join(_MASKED[name] for name in masked)
-            call.send("PATCH", path, body={"serviceAccount": body, "updateMask": mask})
+        if paths := self.changed_paths(call):
+            body = {"serviceAccount": {name: call.body.get(name, "") for name in paths}, "updateMask": ",".join(paths)}
+            call.send("PATCH", self.path(call), body=body)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,17 +38,10 @@ class Enablement(Rest):
     """An enabled API of a project: enabling adopts silently, and a destroy leaves it on."""
 
     def create(self, call: ResourceCall) -> None:
-        self.ended(call, call.send("POST", f"{self.path(call)}:enable", body={}))
-
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
-        found = Rest.read(self, call)
-        return found if found and found.get("state") == "ENABLED" else None
+        self.act(call, "POST", f"{self.path(call)}:enable", {})
 
     def delete(self, call: ResourceCall) -> None:
         """Another program may need the API."""
-
-
-# Pub/Sub
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +49,7 @@ class Topic(Rest):
     """A Pub/Sub topic, which is made by PUT."""
 
     def create(self, call: ResourceCall) -> None:
-        with conflict_with_ourselves():
-            call.send("PUT", self.path(call), body=call.body)
+        self.make(call, "PUT", self.path(call), call.body)
 
     def update(self, call: ResourceCall) -> None:
         """The mask stands in the query, as the official provider sends it; the topic is a part of the body."""
@@ -89,78 +57,110 @@ class Topic(Rest):
             call.send("PATCH", self.path(call), query={"updateMask": ",".join(paths)}, body={"topic": call.body})
 
 
-# Cloud Logging, Cloud Monitoring
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric(Rest):
-    """A log-based metric, which is replaced by PUT."""
-
-    def update(self, call: ResourceCall) -> None:
-        if self.changed_paths(call):
-            call.send("PUT", self.path(call), body=call.body)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbered(Rest):
-    """What the service names by a number of its own.
-
-    A create whose answer was lost is not found again: nothing in it is unique, so it is made once more.
-    """
-
-    def create(self, call: ResourceCall) -> None:
-        """Its number joins what is known of it."""
-        call.values["number"] = _number(call.send("POST", self.collection_path(call), body=call.body))
-
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
-        found = Rest.read(self, call)
-        return None if found is None else {**found, "number": _number(found)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget(Numbered):
-    """A budget of Cloud Billing, whose filter has a list of values for each label, of which it takes one."""
-
-    def create(self, call: ResourceCall) -> None:
-        Numbered.create(self, replace(call, body=_labels_listed(call.body)))
-
-    def update(self, call: ResourceCall) -> None:
-        Numbered.update(self, replace(call, body=_labels_listed(call.body)))
-
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
-        found = Numbered.read(self, call)
-        if found is None or not (labels := found.get("budgetFilter", {}).get("labels")):
-            return found
-        plain = {key: values[0] for key, values in labels.items()}
-        return {**found, "budgetFilter": {**found["budgetFilter"], "labels": plain}}
-
-
-def _labels_listed(body: dict[str, Any]) -> dict[str, Any]:
-    chosen = body.get("budgetFilter", {})
-    if not chosen.get("labels"):
-        return body
-    return {**body, "budgetFilter": {**chosen, "labels": {key: [value] for key, value in chosen["labels"].items()}}}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dashboard(Numbered):
+class Dashboard(Rest):
     """A dashboard, whose one property is its whole body as JSON text."""
 
-    def create(self, call: ResourceCall) -> None:
-        Numbered.create(self, replace(call, body=json.loads(call.values["dashboardJson"])))
+    def begin(self, call: ResourceCall, method: str, path: str, body: Any, query: Any) -> dict[str, Any]:
+        said = None if body is None else json.loads(call.values["dashboardJson"])
+        return Rest.begin(self, call, method, path, said, query)
 
     def read(self, call: ResourceCall) -> dict[str, Any] | None:
         """The whole answer as text, what the service added too."""
         found = Rest.read(self, call)
-        return None if found is None else {"dashboardJson": written_json(found), "number": _number(found)}
+        return found and {"dashboardJson": written_json(found), "name": found["name"]}
+
+
+# Networks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subnetwork(Rest):
+    """Two of its properties change by verbs of their own."""
 
     def update(self, call: ResourceCall) -> None:
-        """The service takes a body with the etag of the one that it replaces: the last that the state has seen."""
-        if self.changed_paths(call):
-            held = json.loads(call.old["dashboardJson"])
-            body = {**json.loads(call.values["dashboardJson"]), "etag": held["etag"]}
+        verbs = {"ipCidrRange": "expandIpCidrRange", "privateIpGoogleAccess": "setPrivateIpGoogleAccess"}
+        for name in sorted(call.changed & verbs.keys()):
+            self.act(call, "POST", f"{self.path(call)}/{verbs[name]}", {name: call.body.get(name, False)})
+        rest = sorted(name for name in call.changed - verbs.keys() if not self.fields[name].local)
+        if rest:
+            self.act(
+                call, "PATCH", self.path(call), {name: call.body.get(name, self.fields[name].zero) for name in rest}
+            )
+
+
+_Nats = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouterNat(Rest):
+    """An entry in a router's list of NATs, which is read, changed and written back as a whole, one at a time."""
+
+    def create(self, call: ResourceCall) -> None:
+        def added(nats: _Nats) -> _Nats:
+            if any(nat["name"] == call.values["name"] for nat in nats):
+                raise ProviderError(f"the router {call.values['router']!r} has a NAT {call.values['name']!r} already")
+            return [*nats, call.body]
+
+        self._change(call, added)
+
+    def read(self, call: ResourceCall) -> dict[str, Any] | None:
+        nats = (call.find(self.path(call)) or {}).get("nats") or []
+        return next((nat for nat in nats if nat["name"] == call.values["name"]), None)
+
+    def update(self, call: ResourceCall) -> None:
+        self._change(call, lambda nats: [call.body if nat["name"] == call.values["name"] else nat for nat in nats])
+
+    def delete(self, call: ResourceCall) -> None:
+        self._change(call, lambda nats: [nat for nat in nats if nat["name"] != call.values["name"]])
+
+    def _change(self, call: ResourceCall, change: Callable[[_Nats], _Nats]) -> None:
+        path = self.path(call)
+        with call.api.turn(path):
+            self.act(call, "PATCH", path, {"nats": change(call.send("GET", path).get("nats") or [])})
+
+
+# Cloud Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketCalls(Rest):
+    """A bucket, which takes JSON merge patches."""
+
+    def update(self, call: ResourceCall) -> None:
+        """The changed parts alone; in a merge patch null takes a block or a label away."""
+        tops = {path.split(".")[0] for path in self.changed_paths(call)}
+        body = {top: call.body.get(top, {"rule": []} if top == "lifecycle" else None) for top in sorted(tops)}
+        if "labels" in tops:
+            body["labels"] = dict.fromkeys(call.old.get(MANAGED) or {}) | (call.body.get("labels") or {})
+        if tops:
             call.send("PATCH", self.path(call), body=body)
 
+    def delete(self, call: ResourceCall) -> None:
+        """A bucket with objects is never deleted."""
+        if call.send("GET", f"{self.path(call)}/o", query={"versions": "true"}).get("items"):
+            raise ProviderError(
+                f"Error trying to delete bucket {call.values['name']} containing objects without `forceDestroy` "
+                "set to true"
+            )
+        call.send("DELETE", self.path(call))
 
-def _number(body: dict[str, Any]) -> str:
-    return body["name"].rpartition("/")[2]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketObject(Rest):
+    """An object: an upload of its content, again for every change of it."""
+
+    def create(self, call: ResourceCall) -> None:
+        """A doubtful upload is made again: it writes the same bytes under the same name."""
+        path, query = f"upload/{self.base}/{self.collection}", {"uploadType": "media", "name": call.values["name"]}
+        content, kind = call.values["content"].encode(), call.values["contentType"]
+        call.send("POST", path.format_map(call.values), query=query, body=content, content=kind)
+
+    def path(self, call: ResourceCall) -> str:
+        """The slashes of a name are no parts of the path."""
+        return f"{self.base}/" + self.item.format_map({**call.values, "name": quote(call.values["name"], safe="")})
+
+    def update(self, call: ResourceCall) -> None:
+        """All that changes in place is the content: everything else that the table has replaces the object."""
+        if call.changed & {"content", "detectMd5hash"}:
+            self.create(call)

@@ -11,23 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bench.engine.provider import UNKNOWN, ProviderError
+from bench.engine.provider import UNKNOWN
 
 ATTRIBUTION: Final = "goog-pulumi-provisioned"
 
 MANAGED: Final = "pulumiLabels"
 EFFECTIVE: Final = "effectiveLabels"
-
-
-_UNUSED: Final = frozenset(
-    {
-        "accessToken", "batching", "billingProject", "credentials", "disableGoogleProviderAutoRegister",
-        "disableGlobalProjectWarning", "externalCredentials", "impersonateServiceAccount",
-        "impersonateServiceAccountDelegates", "pluginDownloadURL", "pollInterval", "requestReason", "requestTimeout",
-        "scopes", "skipRegionValidation", "universeDomain", "userProjectOverride", "version",
-    }
-)  # fmt: skip
-"""Settings of credentials, hosts and pacing, which a state of the official engine has: the local cloud needs none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +28,14 @@ class ProviderSettings:
     attribution: bool = True
 
     def with_config(self, config: Mapping[str, Any]) -> ProviderSettings:
-        """These settings with those of `config` over them; a setting that is not known is refused by name.
+        """These settings with those of `config` over them: hosts, credentials and pacing mean nothing here.
 
         A default provider's settings arrive as the stack file's text.
         """
-        given = {key: value for key, value in config.items() if value is not None and not key.startswith("__")}
-        known = {"addPulumiAttributionLabel", "project", *_UNUSED}
-        if unknown := sorted(key for key in given.keys() - known if not key.endswith("CustomEndpoint")):
-            raise ProviderError(f"gcp:{', gcp:'.join(unknown)}: the embedded provider has no such setting")
-        attribution = given.get("addPulumiAttributionLabel", self.attribution)
+        attribution = config.get("addPulumiAttributionLabel")
         return ProviderSettings(
-            project=given.get("project", self.project), attribution=attribution not in (False, "false")
+            project=config.get("project") or self.project,
+            attribution=self.attribution if attribution is None else attribution not in (False, "false"),
         )
 
     def managed(self, declared: Any, old: Mapping[str, Any] | None) -> Any:

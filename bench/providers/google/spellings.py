@@ -1,8 +1,7 @@
 """Two spellings of one value, differences that mean nothing, and the form in which a state or a path holds a value.
 
-The table of types names these functions: `same_...` and the like compare an old value with a new one (as `hidden`, they
-are told of the old and the new resource too), the others return the value as it is held. Does not own what is refused
-(`rules`).
+The table of types names these functions: `same_...` and the like compare an old value with a new one, the others return
+the value as it is held or sent.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ def in_upper_case(value: str) -> str:
     return value.upper()
 
 
-def are_months(old: Any, new: Any, *_: Any) -> bool:
+def are_months(old: str, new: str) -> bool:
     """A budget that names no period has months; Google's provider sends and keeps none where months are asked for."""
-    return (old or "MONTH") == (new or "MONTH") == "MONTH"
+    return {old or "MONTH", new or "MONTH"} == {"MONTH"}
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -46,25 +45,17 @@ def in_seconds(duration: str) -> str:
     return f"{float(match[1]) * _UNITS[match[2]]:.9f}".rstrip("0").rstrip(".") + "s" if match else duration
 
 
-_CASE_MATTERS = ("principal:", "principalSet:", "principalHierarchy:")
-
-
-_EVERYBODY = ("allUsers", "allAuthenticatedUsers")
+_CASE_MATTERS = re.compile(r"principal:|principalSet:|principalHierarchy:|.*(allUsers|allAuthenticatedUsers)")
 
 
 def tidy_member(member: str) -> str:
     """Google keeps members in lower case, but for those of workload identity."""
     kind, colon, who = member.partition(":")
-    return member if not colon or _case_matters(member) else f"{kind}:{who.lower()}"
+    return member if _CASE_MATTERS.match(member) else f"{kind}{colon}{who.lower()}"
 
 
 def same_member(old: str, new: str) -> bool:
-    return old == new if _case_matters(old) or _case_matters(new) else old.lower() == new.lower()
-
-
-def _case_matters(member: str) -> bool:
-    """Whether upper and lower case make different members of this one."""
-    return member.startswith(_CASE_MATTERS) or any(each in member for each in _EVERYBODY)
+    return tidy_member(old) == tidy_member(new)
 
 
 def condition_parts(holder: Mapping[str, Any]) -> tuple[str, ...]:
@@ -163,39 +154,81 @@ def written_json(value: Any) -> str:
 # What the service or the provider adds by itself
 
 
-def is_usual_deadline(old: Any, new: Any, *_: Any) -> bool:
+def is_usual_deadline(old: str, new: str) -> bool:
     return {old or "180s", new or "180s"} == {"180s"}
 
 
-def differs_by_gke_alone(old: Any, new: Any, *_: Any) -> bool:
+def unless_usual(deadline: str) -> str | None:
+    return None if deadline == "180s" else deadline
+
+
+def differs_by_gke_alone(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
     """GKE adds labels of its own to what a pool is made of."""
-    wanted, had = new or {}, old or {}
-    return {key: value for key, value in had.items() if key in wanted or not key.startswith("goog-gke")} == wanted
+    return {key: value for key, value in old.items() if key in new or not key.startswith("goog-gke")} == new
 
 
-def has_all_scopes(old: Any, new: Any, *_: Any) -> bool:
+def has_all_scopes(old: list[str], new: list[str]) -> bool:
     """GKE may add scopes that it needs."""
-    return isinstance(new, list) and {*new} <= {*(old or ())}
+    return {*new} <= {*old}
 
 
-def same_but_for_pubsub(old: Any, new: Any, *_: Any) -> bool:
+def same_but_for_pubsub(old: list[str], new: list[str]) -> bool:
     """The service adds this scope by itself; the order of the others counts."""
-    return isinstance(new, list) and _without_pubsub(old) == _without_pubsub(new)
+    before, after = ([scope for scope in side if not scope.endswith("/auth/pubsub")] for side in (old, new))
+    return before == after
 
 
-def _without_pubsub(scopes: list[Any] | None) -> list[Any]:
-    return [scope for scope in scopes or () if scope != "https://www.googleapis.com/auth/pubsub"]
+def with_hash(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The service's bytes are the declared ones where their hash is: `detectMd5hash` is then no difference.
+
+    As Cloud Storage writes it: base64 of the MD5 of the bytes.
+    """
+    content = inputs.get("content")
+    if not isinstance(content, str):
+        return inputs
+    digest = hashlib.md5(content.encode(), usedforsecurity=False).digest()
+    return {**inputs, "detectMd5hash": base64.b64encode(digest).decode()}
 
 
-def is_same_content(hashed: Any, _: Any, __: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether the service's bytes are the declared ones: `detectMd5hash` is then no difference."""
-    content = new.get("content")
-    return isinstance(content, str) and content != "" and hashed == md5(content)
+# Two words of one thing
 
 
-def md5(content: str) -> str:
-    """As Cloud Storage writes it: base64 of the MD5 of the bytes."""
-    return base64.b64encode(hashlib.md5(content.encode(), usedforsecurity=False).digest()).decode()
+def as_hexadecimal(hashed: str) -> str:
+    return base64.b64decode(hashed).hex()
+
+
+def first_of_each(labels: Mapping[str, list[str]]) -> dict[str, str]:
+    """A budget's filter has a list of values for each label, of which it takes one."""
+    return {key: values[0] for key, values in labels.items()}
+
+
+def as_lists(labels: Mapping[str, str]) -> dict[str, list[str]]:
+    return {key: [value] for key, value in labels.items()}
+
+
+_FLAGS = {"LIVE": True, "ARCHIVED": False, "ANY": None, "VPC_NATIVE": True, "ROUTES": False}
+
+
+def as_flag(word: str) -> Any:
+    """Object states are flags to Cloud Storage, and the modes of a cluster's network to GKE."""
+    return _FLAGS.get(word, word)
+
+
+def as_state(flag: Any) -> Any:
+    return {True: "LIVE", False: "ARCHIVED"}.get(flag, flag)
+
+
+def as_mode(flag: Any) -> Any:
+    return {True: "VPC_NATIVE", False: "ROUTES"}.get(flag, flag)
+
+
+def is_not(flag: bool) -> bool:
+    return not flag
+
+
+def if_enabled(block: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Some blocks are shown whether they are in force or not."""
+    return block if block.get("enabled") else None
 
 
 # What a body shows of a resource's life
@@ -209,6 +242,11 @@ def in_transit(node: Mapping[str, Any]) -> bool:
 def is_reconciling(body: Mapping[str, Any]) -> bool:
     """A cluster or a node pool on its way to another state."""
     return body.get("status") in ("PROVISIONING", "RECONCILING", "STOPPING")
+
+
+def is_off(body: Mapping[str, Any]) -> bool:
+    """An API that a project does not have."""
+    return body.get("state") != "ENABLED"
 
 
 def is_deleted(body: Mapping[str, Any]) -> bool:

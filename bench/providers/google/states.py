@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bench.engine.provider import UNKNOWN, PropertyDiff
-from bench.providers.google.codec import decode, encode, overlay, plain
+from bench.providers.google.codec import decode, encode, overlay
 from bench.providers.google.differ import compare, tops
 from bench.providers.google.fields import Field, Shape
-from bench.providers.google.resource import ResourceType, Values
+from bench.providers.google.resource import ResourceType, Values, is_known
 from bench.providers.google.settings import EFFECTIVE, MANAGED, ProviderSettings, views
 from bench.providers.google.spellings import last_part
 
 _LABELS: Final = Field(kind=Shape.TABLE)
-_META: Final = "__meta"
-"""What the official provider notes of a resource in its state; text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,35 +32,29 @@ class States:
         self, kind: ResourceType, old: Mapping[str, Any], new: Mapping[str, Any]
     ) -> dict[str, PropertyDiff]:
         """What differs between a resource's outputs and what its inputs ask for."""
-        found = compare(kind.fields, old, new)
-        if kind.labelled:
-            found |= self._managed_label_differences(kind.labelled, old, new, found)
-        for trigger in tops(found) & kind.unsettled.keys():
-            found |= {name: PropertyDiff("update") for name in kind.unsettled[trigger]}
-        return found
+        found = compare(kind.fields, old, kind.wanted(new))
+        managed = self.settings.managed(new.get(kind.labelled), old)
+        if kind.labelled and managed is not UNKNOWN:
+            # Labels that the provider itself adds, changed by its settings or lost on the service.
+            for path, each in compare({MANAGED: _LABELS}, old, {MANAGED: managed}).items():
+                if kind.labelled + path[len(MANAGED) :] not in found:
+                    found[path] = each
+        return found | dict.fromkeys(self._unsettled(kind, found), PropertyDiff("update"))
 
-    def _managed_label_differences(
-        self, labels: str, old: Mapping[str, Any], new: Mapping[str, Any], found: Mapping[str, PropertyDiff]
-    ) -> dict[str, PropertyDiff]:
-        """Labels that the provider itself adds, changed by its settings or lost on the service."""
-        managed = self.settings.managed(new.get(labels), old)
-        if managed is UNKNOWN:
-            return {}
-        differences = compare({MANAGED: _LABELS}, old, {MANAGED: managed})
-        return {path: each for path, each in differences.items() if path.replace(MANAGED, labels, 1) not in found}
+    def _unsettled(self, kind: ResourceType, found: Mapping[str, PropertyDiff]) -> list[str]:
+        return [name for trigger in tops(found) for name in kind.unsettled.get(trigger, ())]
 
     def foreseen(
         self, kind: ResourceType, inputs: Mapping[str, Any], old_outputs: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         """The outputs that these inputs lead to, as far as they are known before the apply."""
         values = self.values(kind, inputs)
-        outputs = {**self._own(kind, values, foreseen=True), **self._planned(kind, inputs, old_outputs)}
+        outputs = self._own(kind, values, kind.foreseen) | self._planned(kind, inputs, old_outputs)
         for name, field in kind.fields.items():
             if field.stored and isinstance(outputs.get(name), str):
                 outputs[name] = field.stored(outputs[name])
-        if old_outputs is not None and kind.unsettled:
-            changed = tops(compare(kind.fields, old_outputs, inputs))
-            for name in (each for trigger in changed & kind.unsettled.keys() for each in kind.unsettled[trigger]):
+        if old_outputs is not None:
+            for name in self._unsettled(kind, self.differences(kind, old_outputs, inputs)):
                 outputs.pop(name, None)
         if kind.labelled:
             outputs[MANAGED] = self.settings.managed(inputs.get(kind.labelled), old_outputs)
@@ -71,37 +63,28 @@ class States:
 
     def _planned(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> dict[str, Any]:
         """The inputs over what is there; an input whose difference means nothing leaves what is there."""
-        held = old or {}
-        told = {
-            name: value
-            for name, value in inputs.items()
-            if not (
-                (field := kind.fields.get(name)) and field.hidden and field.hidden(held.get(name), value, held, inputs)
-            )
-        }
-        return plain(told) if old is None else overlay(kind.fields, old, {**{n: old.get(n) for n in inputs}, **told})
+        return overlay(kind.fields, {}, inputs) if old is None else overlay(kind.fields, old, kind.wanted(inputs))
 
-    def values(self, kind: ResourceType, inputs: Mapping[str, Any], resource_id: str | None = None) -> Values:
+    def values(self, kind: ResourceType, inputs: Mapping[str, Any], resource_id: str = "") -> Values:
         """Everything known of a resource: from its inputs and the settings, spelled as paths have it.
 
         Of its id what the service chose: its last part.
         """
-        values: Values = dict.fromkeys(kind.assigned, last_part(resource_id)) if resource_id is not None else {}
-        values |= {name: value for name, value in plain(inputs).items() if value is not None}
-        for hole, field in kind.fields.items():
-            default = field.default if hole in kind.identity.holes else None
-            default = self.settings.project if hole == "project" else default
-            if hole not in values and default is not None:
-                values[hole] = default
-        for name, tidy in kind.tidied.items():
-            if isinstance(values.get(name), str):
-                values[name] = tidy(values[name])
+        values: Values = dict.fromkeys(kind.calls.assigned, last_part(resource_id)) if resource_id else {}
+        values |= {name: value for name, value in inputs.items() if value is not None}
+        for name, field in kind.fields.items():
+            default = field.default if name in kind.holes else None
+            default = self.settings.project if name == "project" else default
+            if default is not None:
+                values.setdefault(name, default)
+            if field.tidied and isinstance(values.get(name), str):
+                values[name] = field.tidied(values[name])
         return values
 
-    def _own(self, kind: ResourceType, values: Values, *, foreseen: bool = False) -> dict[str, Any]:
+    def _own(self, kind: ResourceType, values: Values, derived: tuple[str, ...]) -> dict[str, Any]:
         """The properties that no body carries: parts of the path, client-side settings, and what follows from them.
 
-        foreseen: of the latter, those that are known before a create.
+        derived: of the latter, those that are known.
         """
         own = {
             name: values.get(name, field.default if field.default is not None or field.server else field.zero)
@@ -110,10 +93,11 @@ class States:
         }
         if "deletionPolicy" in kind.fields:
             own["deletionPolicy"] = values.get("deletionPolicy", "DELETE")
-        derived = {name: path for name, path in kind.derived.items() if not foreseen or name in kind.foreseen}
         if kind.schema_version:
-            own[_META] = json.dumps({"schema_version": str(kind.schema_version)})
-        return own | {name: path.fill(values) for name, path in derived.items() if path.known(values)}
+            # What the official provider notes of a resource in its state; text.
+            own["__meta"] = json.dumps({"schema_version": str(kind.schema_version)})
+        paths = {name: kind.derived[name] for name in derived}
+        return own | {name: path.format_map(values) for name, path in paths.items() if is_known(path, values)}
 
     def body(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> dict[str, Any]:
         """What a create sends, or an update of `old` may send: what the service filled in goes along."""
@@ -131,7 +115,7 @@ class States:
         managed: Mapping[str, Any],
     ) -> dict[str, Any]:
         """What the state holds of an answer of the API."""
-        outputs = decode(kind.fields, found) | self._own(kind, values)
+        outputs = decode(kind.fields, found) | self._own(kind, values, tuple(kind.derived))
         outputs |= {name: values.get(name, field.zero) for name, field in kind.fields.items() if field.unread}
         if kind.labelled:
             had, ours = found.get(kind.labelled) or {}, inputs.get(kind.labelled) or {}

@@ -7,7 +7,6 @@ a success fails at once, and so does a 429 that says a quota is used up: it woul
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import threading
@@ -46,36 +45,25 @@ _RATE: Final = re.compile(r"\bper (second|minute|hour|day)\b|rate limit", re.IGN
 Monotonic = Callable[[], float]
 
 
-class ApiError(Exception):
+class CallError(Exception):
+    """What was asked of Google Cloud did not come to be."""
+
+
+class ApiError(CallError):
     """An answer that is no success, in Google's own words.
 
-    doubtful: an earlier attempt of the same call may have been carried out although its answer never arrived, so a
-    conflict may be with ourselves. unreachable: nothing listens there at all. exhausted: a quota or a reservation has
-    nothing left, which no further attempt changes. reason: the API's own word for it, such as `failedPrecondition`.
+    doubtful: an earlier attempt of this call got no answer, and may have been carried out. unreachable: nothing took
+    the call at all. exhausted: a quota or a reservation has nothing left, which no further attempt changes. reason: the
+    API's own word for it, such as `failedPrecondition`. passing: the same call may succeed a little later.
     """
 
     def __init__(
         self, code: int, message: str, *, reason: str = "", unreachable: bool = False, exhausted: bool = False
     ) -> None:
         super().__init__(f"googleapi: Error {code}: {message}" + (f", {reason}" if reason else ""))
-        self.code = code
-        self.reason = reason
-        self.doubtful = False
+        self.code, self.reason, self.doubtful = code, reason, False
         self.unreachable = unreachable
-        self.exhausted = exhausted
-
-    @property
-    def passing(self) -> bool:
-        """Whether the same call may succeed a little later."""
-        return self.code in _RETRIED and not self.exhausted
-
-
-@dataclass(frozen=True, slots=True)
-class Media:
-    """Bytes that go with a call beside its JSON, and what kind they are."""
-
-    data: bytes
-    kind: str
+        self.passing = code in _RETRIED and not exhausted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,20 +122,22 @@ class RestApi:
         *,
         query: Mapping[str, str] | None = None,
         body: Any = None,
-        media: Media | None = None,
+        content: str = "application/json",
     ) -> dict[str, Any]:
-        """The answer's JSON object, `{}` for an empty answer. Raises ApiError, CancelledError."""
+        """The answer's JSON object, `{}` for an empty answer. body: JSON, or bytes of the kind that `content` says.
+
+        Raises ApiError, CancelledError.
+        """
         target = f"/{path}?{urlencode(query)}" if query else f"/{path}"
-        sent = _content(body, media)
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {} if body is None else {"content-type": content}
         wait, doubtful, reached = _FIRST_WAIT, False, self.now()
         while True:
-            error = self._attempt(method, target, sent, deadline)
+            error = self._attempt(method, target, deadline, data, headers)
             if not isinstance(error, ApiError):
                 return error
-            if not error.unreachable:
-                reached = self.now()
-            lost = self.now() - reached > _UNREACHABLE_SECONDS
-            if not error.passing or deadline.left() <= wait or lost:
+            reached = reached if error.unreachable else self.now()
+            if not error.passing or deadline.left() <= wait or self.now() - reached > _UNREACHABLE_SECONDS:
                 error.doubtful = doubtful
                 raise error
             doubtful = doubtful or not (error.unreachable or error.code == HTTPStatus.TOO_MANY_REQUESTS)
@@ -159,8 +149,9 @@ class RestApi:
                 raise error
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    def _attempt(self, method: str, target: str, sent: Media | None, deadline: Deadline) -> dict[str, Any] | ApiError:
-        headers, data = ({}, None) if sent is None else ({"content-type": sent.kind}, sent.data)
+    def _attempt(
+        self, method: str, target: str, deadline: Deadline, data: bytes | None, headers: dict[str, str]
+    ) -> dict[str, Any] | ApiError:
         patience = urllib3.Timeout(connect=_CONNECT_SECONDS, read=max(1.0, min(deadline.left(), _LONGEST_ANSWER)))
         try:
             answer = self._pool.urlopen(method, target, body=data, headers=headers, timeout=patience)
@@ -174,39 +165,16 @@ class RestApi:
         return _error(answer.status, answer.data)
 
 
-def _content(body: Any, media: Media | None) -> Media | None:
-    """What a request carries: nothing, JSON, or JSON and bytes in two parts (RFC 2387)."""
-    if body is None:
-        return None
-    described = json.dumps(body, separators=(",", ":")).encode()
-    if media is None:
-        return Media(described, "application/json")
-    boundary = hashlib.sha256(described + media.data).hexdigest()
-    parts = (
-        f"--{boundary}\r\nContent-Type: application/json\r\n\r\n".encode() + described,
-        f"--{boundary}\r\nContent-Type: {media.kind}\r\n\r\n".encode() + media.data,
-        f"--{boundary}--\r\n".encode(),
-    )
-    return Media(b"\r\n".join(parts), f"multipart/related; boundary={boundary}")
-
-
 def _error(code: int, data: bytes) -> ApiError:
     """Google's error shape, both generations of it: `error.status`, or `error.errors[0].reason`."""
     try:
         error = json.loads(data)["error"]
-        reasons = error.get("errors") or [{}]
-        message, reason = error["message"], reasons[0].get("reason", "")
-        return ApiError(code, message, reason=reason, exhausted=_is_exhausted(code, error))
-    except (ValueError, KeyError, TypeError, AttributeError):
+        (first,) = (error.get("errors") or [{}])[:1]
+        message, reason = error["message"], first.get("reason", "")
+    except (ValueError, KeyError, TypeError):
         return ApiError(code, data.decode(errors="replace").strip() or HTTPStatus(code).phrase)
-
-
-def _is_exhausted(code: int, error: Mapping[str, Any]) -> bool:
-    """Whether a 429 is about how much there may be: the TPU API says `Quota limit` or details a QuotaFailure.
-
-    A rate is limited in time, and says of what: `Requests per minute`.
-    """
-    if code != HTTPStatus.TOO_MANY_REQUESTS or _RATE.search(error["message"]):
-        return False
-    kinds = {detail.get("@type", "").rpartition(".")[2] for detail in error.get("details", ())}
-    return "Quota limit" in error["message"] or "QuotaFailure" in kinds
+    # Whether a 429 is about how much there may be: the TPU API says `Quota limit` or details a QuotaFailure. A rate is
+    # limited in time, and says of what: `Requests per minute`.
+    of_amount = "Quota limit" in message or "QuotaFailure" in json.dumps(error.get("details"))
+    exhausted = code == HTTPStatus.TOO_MANY_REQUESTS and of_amount and not _RATE.search(message)
+    return ApiError(code, message, reason=reason, exhausted=exhausted)

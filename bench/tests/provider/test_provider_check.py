@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.engine.provider import UNKNOWN, ProviderError
+from bench.engine.provider import UNKNOWN
 from bench.providers.google import GoogleProvider
 from bench.providers.google.codec import encode
 from bench.providers.google.tables import TYPES
@@ -55,11 +55,6 @@ def test_defaults_are_filled_in_and_marked_and_unknown_values_pass() -> None:
         "__defaults": [],
     }
     assert PROVIDER.check(VM, given) == checked
-
-
-def test_an_unknown_setting_of_the_provider_is_refused_by_name() -> None:
-    with pytest.raises(ProviderError, match="gcp:pool"):
-        PROVIDER.configured({"pool": "x"})
 
 
 @pytest.mark.parametrize("attribution", [False, "false", True, "true", None])

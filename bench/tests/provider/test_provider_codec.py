@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench.providers.google.codec import as_written, decode, encode, plain
+from bench.providers.google.codec import as_written, decode, encode
 from bench.providers.google.differ import compare
 from bench.providers.google.fields import Field, Shape
 from bench.providers.google.tables import TYPES
 
-_WORD = st.text(alphabet="abc-", min_size=1, max_size=5)
+_WORD = st.text(alphabet="abcd", min_size=4, max_size=4)
 _PLAIN: Final[Mapping[Shape, st.SearchStrategy[Any]]] = {
     Shape.TEXT: _WORD,
     Shape.WHOLE: st.integers(0, 2**40),
@@ -52,6 +52,6 @@ def test_what_is_said_comes_back(token: str, data: st.DataObject) -> None:
     outputs = decode(fields, encode(fields, wanted))
     on_the_wire = {name: field for name, field in fields.items() if not field.local}
     assert compare(on_the_wire, outputs, wanted) == {}
-    again = plain(as_written(on_the_wire, outputs, wanted))
+    again = as_written(on_the_wire, outputs, wanted)
     assert compare(on_the_wire, outputs, again) == {}
     assert again.keys() <= wanted.keys()

@@ -101,7 +101,7 @@ def test_a_state_of_one_provider_is_unchanged_for_the_other(
     cloud.control.reset()
     need_all(life, provider, virtual)
     created = provider.create(token, embedded, None, virtual)
-    assert created.id == made or TYPES[token].assigned
+    assert created.id == made or TYPES[token].calls.assigned
     assert official.diff(token, created.id, embedded, created.outputs, checked).detailed == {}
     inputs, outputs = official.read(token, created.id, embedded, created.outputs)
     assert not official.diff(token, created.id, inputs, outputs, checked).changes

@@ -28,7 +28,7 @@ def test_a_resource_lives_and_reads_back_as_declared(life: Life, provider: Googl
     found = provider.read(life.token, life.id or resource_id, inputs)
     assert found is not None
     assert found.id == resource_id, "where it is looked for and where it is are one place"
-    assert resource_id == life.id or TYPES[life.token].assigned
+    assert resource_id == life.id or TYPES[life.token].calls.assigned
     assert {name: outputs[name] for name in life.shows} == life.shows
     assert provider.diff(life.token, resource_id, inputs, outputs, inputs).detailed == {}
 

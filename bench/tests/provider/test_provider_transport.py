@@ -77,9 +77,8 @@ def test_an_update_that_failed_half_way_says_what_is_there(virtual: VirtualTime)
     old = {"name": "s", "region": "r", "ipCidrRange": "10.0.0.0/24", "privateIpGoogleAccess": False}
     new = {"name": "s", "region": "r", "network": "n", "ipCidrRange": "10.0.0.0/20", "privateIpGoogleAccess": True}
     grown = (200, {"name": "s", "network": "n", "ipCidrRange": "10.0.0.0/20"})
-    api, _ = scripted(
-        virtual, POST=[(200, {"name": "o", "status": "DONE", "selfLink": "/projects/p/x"}), refused(403)], GET=[grown]
-    )
+    expanded = (200, {"name": "o", "operationType": "expand", "status": "DONE", "selfLink": "/projects/p/x"})
+    api, _ = scripted(virtual, POST=[expanded, refused(403)], GET=[grown])
     provider = GoogleProvider(api.url, api=api, settings=ProviderSettings(project="p"))
     subnetwork, where = "gcp:compute/subnetwork:Subnetwork", "projects/p/regions/r/subnetworks/s"
     with pytest.raises(PartialUpdateError, match=r"Error updating Subnetwork .* Error 403") as raised:

@@ -8,111 +8,64 @@ A block is a mapping of its properties, with its own marks under `is`. Functions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from pathlib import Path as FilePath
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from bench.providers.google import clusters, network, node_pools, services, spellings, storage
+from bench.providers.google import clusters, node_pools, policy, services, spellings
 from bench.providers.google.fields import Field, Shape
-from bench.providers.google.policy import IamMember
-from bench.providers.google.resource import Path, ResourceType
-from bench.providers.google.rest import Rest, Wait
+from bench.providers.google.resource import ResourceType, holes
+from bench.providers.google.rest import Rest
 from infra.model.facts import read_yaml
 
-_GRANT = "/{role}/{member}"
-
-
-def _spelling(name: str) -> Callable[..., Any]:
-    return getattr(spellings, name)
-
-
-def _words(said: str) -> tuple[str, ...]:
-    return tuple(said.split())
-
-
-def _each(read: Callable[[str], Any]) -> Callable[[Mapping[str, str]], dict[str, Any]]:
-    return lambda said: {name: read(value) for name, value in said.items()}
-
-
-_MARKS: Final = dict.fromkeys(("replaces_when", "same", "hidden", "told", "stored", "spelled"), _spelling)
-_DEFAULTS: Final[Mapping[Shape, Callable[[str], Any]]] = {
-    Shape.TEXT: str, Shape.WHOLE: int, Shape.REAL: float, Shape.FLAG: lambda value: value == "true",
-}  # fmt: skip
-_ROWS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "identity": Path,
-    "sought": Path,
-    "foreseen": lambda names: frozenset(_words(names)),
-    "derived": _each(Path),
-    "tidied": _each(_spelling),
-    "unsettled": _each(_words),
-    "qualified": _spelling,
-    "shortened": _spelling,
-}
-_CALLS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "wait": lambda name: Wait[name],
-    "query": _each(Path),
-    "masks": _each(_words),
-    "carried": _words,
-    "settling": _spelling,
-    "gone": _spelling,
-}
+_FUNCTIONS: Final = frozenset(
+    {
+        "gone", "qualified", "replaces_when", "same", "settling", "shortened", "spelled", "stored", "tidied", "told",
+        "wanted",
+    }
+)  # fmt: skip
 _CLASSES: Final[Mapping[str, type[Rest]]] = {
     name: found
-    for module in (clusters, network, node_pools, services, storage)
+    for module in (clusters, node_pools, policy, services)
     for name, found in vars(module).items()
     if isinstance(found, type) and issubclass(found, Rest)
-} | {"IamMember": IamMember}
+}
 
 
-def _block(said: Mapping[str, Any]) -> Field:
-    fields = {name: _field(each) for name, each in said.items() if name != "is"}
-    kind, marks = _marks(said.get("is", "block"))
-    return Field(kind=kind, inner=fields, **marks)
+def _read(said: Mapping[str, Any]) -> dict[str, Any]:
+    """With the functions that are named."""
+    return {name: getattr(spellings, value) if name in _FUNCTIONS else value for name, value in said.items()}
 
 
 def _field(said: str | Sequence[str] | Mapping[str, Any]) -> Field:
-    if isinstance(said, Mapping):
-        return _block(said)
-    return _plain(said if isinstance(said, str) else tuple(said))
+    if not isinstance(said, Mapping):
+        return _marked(said if isinstance(said, str) else tuple(said))
+    inner = {name: _field(each) for name, each in said.items() if name != "is"}
+    return _marked(said.get("is", "block"), inner)
 
 
-@cache
-def _plain(said: str | tuple[str, ...]) -> Field:
-    kind, marks = _marks(said)
-    return Field(kind=kind, **marks)
-
-
-def _marks(said: str | Sequence[str]) -> tuple[Shape, dict[str, Any]]:
-    name, *marks = said.split() if isinstance(said, str) else said
-    kind = Shape[name.upper()]
+def _marked(said: str | Sequence[str], inner: Mapping[str, Field] = {}) -> Field:
+    kind, *marks = said.split() if isinstance(said, str) else said
     read: dict[str, Any] = {}
-    for mark in marks:
-        word, given, value = mark.partition("=")
-        if word == "default":
-            read[word] = _DEFAULTS[kind](value)
-        else:
-            read[word] = _MARKS.get(word, str)(value) if given else True
-    return kind, read
+    for word, given, value in (mark.partition("=") for mark in marks):
+        read[word] = (read_yaml(value) if word == "default" else value) if given else True
+    return Field(kind=Shape[kind.upper()], inner=inner, **_read(read))
 
 
-def _resource_type(token: str, row: Mapping[str, Any]) -> ResourceType:
-    properties = _block(row["properties"])
-    read = {name: _ROWS[name](said) if name in _ROWS else said for name, said in row.items()}
-    identity: Path = read["identity"]
-    calls = {name: _CALLS[name](said) if name in _CALLS else said for name, said in row["calls"].items()}
-    item = calls.pop("item", identity.template.removesuffix(_GRANT))
+def _resource_type(token: str, row: dict[str, Any]) -> ResourceType:
+    fields, identity = _field(row.pop("properties")).inner, row["identity"]
+    calls = _read(row.pop("calls"))
+    item = calls.pop("item", identity.removesuffix("/{role}/{member}"))
     if chosen := calls.pop("create_id", ""):
-        calls["query"] = {chosen: Path(f"{{{identity.holes[-1]}}}")}
+        calls["query"] = {chosen: f"{{{holes(identity)[-1]}}}"}
     of = _CLASSES[calls.pop("as", "Rest")]
-    read["calls"] = of(item=Path(item), collection=Path(item.rpartition("/")[0]), fields=properties.inner, **calls)
-    del read["properties"]
-    return ResourceType(token, fields=properties.inner, **read)
+    made = of(item=item, collection=item.rpartition("/")[0], fields=fields, **calls)
+    return ResourceType(token, fields=fields, calls=made, **_read(row))
 
 
 def _types() -> Iterator[ResourceType]:
-    for path in sorted(FilePath(__file__).parent.glob("*.yaml")):
+    for path in sorted(Path(__file__).parent.glob("*.yaml")):
         rows = read_yaml(path.read_text(encoding="utf-8"))
         yield from (_resource_type(token, row) for token, row in rows.items() if not token.startswith("_"))
 
