@@ -1,7 +1,7 @@
 """Every alert's mess made on the local cloud by a person's commands: it opens, its runbook is followed, it ends.
 
 The tests run in order on one fleet, whose lines are those that Cloud Run would print. Whether an alert is open is asked
-of the declared policies and metrics (`watched`).
+of `watched`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from infra.fleet.images.store import Store
 from infra.fleet.records import Records
 from infra.fleet.sweep_log import key_line
 from infra.model import bucket_names
-from infra.model.alerts import FIGURES, KEY_DAYS, Alert, Writer, alerts
+from infra.model.alerts import FIGURES, KEY_DAYS
 from infra.model.images.record import built
 from infra.model.images.record_documents import Build
 from infra.model.stack import parse_stack
 from tests.cli.conftest import Checkout
-from tests.cli.fleet.watched import Watch, watch
-from tests.program.stacks import text_of
+from tests.cli.fleet.watched import ALERTS, Watch
 from tests.program.test_serving import SERVED
 
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "runbooks"
@@ -36,11 +35,6 @@ PROJECT = "hai-gcp-models"
 REPOSITORY = "marin-community/marin"
 IMAGES = dict.fromkeys(("controller", "tpu-ci"))
 V4 = "tpu-v4-us-central2-b-0"
-ALERTS: dict[str, Alert] = {each.key: each for each in alerts(parse_stack(text_of("ci"), stack="ci", source="ci"))}
-NAMED = {
-    Writer.BROKER: ("service_name", "tidepool-ci-broker"),
-    Writer.CONTROLLER: ("job_name", "tidepool-ci-controller"),
-}
 
 Line = dict[str, Any]
 
@@ -59,11 +53,8 @@ class Fleet:
     def sweep(self, *options: str, code: int = 0) -> list[Line]:
         result = self.checkout.run("reconcile", "ci", *options, "--log", "json")
         assert result.exit_code == code, result.output
-        return self.printed(Writer.CONTROLLER, [json.loads(line) for line in result.stdout.splitlines()])
-
-    def printed(self, writer: Writer, lines: list[Line]) -> list[Line]:
-        label, name = NAMED[writer]
-        self.watch.printed(lines, {"type": writer.resource, "labels": {label: name}})
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
+        self.watch.printed(lines)
         return lines
 
     def now(self) -> datetime:
@@ -99,7 +90,7 @@ def fleet(clouded: Checkout) -> Fleet:
     clouded.edit("ci", "  tidepool:secrets:\n", SERVED.replace("    groups: {member: tpu-member}\n", ""))
     clouded.ok("up", "ci")
     url = clouded.json("cloud", "status")["url"]
-    made = Fleet(clouded, watch(url, PROJECT, "ci"), url)
+    made = Fleet(clouded, Watch(), url)
     made.later(2)
     made.sweep()
     return made
@@ -137,7 +128,6 @@ def test_a_fleet_that_is_well_alerts_nobody(fleet: Fleet) -> None:
     assert all(figure.match.fits(line) for figure in FIGURES for line in pools.values())
     assert (pools["tpu-ci"]["desired"], pools["tpu-ci"]["online"], pools["tpu-ci"]["queue"]) == (6, 6, 0)
     assert all(line["severity"] and line["message"] and line["stack"] == "ci" for line in lines)
-    assert fleet.watch.policies.keys() == ALERTS.keys()
     assert [key for key in ALERTS if fleet.open(key)] == []
     for key in ("broker-refusals", "capacity-lost"):  # tests/fleet/simulation/test_bad_day.py opens them
         fleet.follow(key)
@@ -244,7 +234,7 @@ def test_the_age_of_the_latest_key_is_told_and_a_new_key_ends_it(
     def open_after(days: int) -> set[str]:
         """As a sweep says it by then; the cloud's clock would keep every schedule for so long."""
         then = fleet.now() + timedelta(days=days)
-        fleet.printed(Writer.CONTROLLER, [dict(key_line(google, "ci", version, then))])
+        fleet.watch.printed([key_line(google, "ci", version, then)])
         return fleet.watch.open("app-key-old", then)
 
     assert "age_days" not in said(), "there is no version yet"

@@ -1,6 +1,6 @@
 """Which alerts a bad day raises: docs/serving.md says it, and simulated fleets live through each trouble of it.
 
-The lines are those of the controller and of the broker, and whether an alert is open is asked of the declared policies.
+The lines are those of the controller and of the broker, and whether an alert is open is asked of `watched`.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from infra.fleet.status.queue import JobsSeen
 from infra.fleet.sweep_log import swept_lines, unswept_line
 from infra.model import bucket_names
 from infra.model.manifest import manifest
-from tests.cli.fleet.watched import Watch
+from tests.cli.fleet.watched import ALERTS, Watch
 from tests.fleet.simulation.fleet_life import EVERY, Life, fleets, grow_up, in_process
 from tests.fleet.simulation.google_faults import LOSS_AN_HOUR
 from tests.fleet.simulation.google_in_process import refusal
 from tests.fleet.simulation.simulated_world import World
 from tests.model.given import parse, pool, stack_text
-from tests.program.test_serving import served
 
 PAGE: Final = Path(__file__).resolve().parents[3] / "docs" / "serving.md"
 HOURS: Final = 3
@@ -158,29 +157,18 @@ def newborn(*, fallback: bool) -> Life:
     return Life(World(seed=0, manifest=manifest(parse(text), bundle="ab", startup_script="#!/bin/sh")))
 
 
-def declared() -> Watch:
-    """The policies and metrics that a stack with a controller declares."""
-    key = len("tidepool-ci-")
-    return Watch(
-        policies={each.name[key:]: dict(each.inputs) for each in served().of("AlertPolicy")},
-        metrics={each.name[key:]: dict(each.inputs) for each in served().of("logging/metric:Metric")},
-    )
-
-
 def raised(life: Life, watch: Watch) -> set[str]:
     """The alerts that were open within the time of a trouble, those of a queue left out: no job's age is simulated."""
     found: set[str] = set()
-    controller = {"type": "cloud_run_job", "labels": {"job_name": "tidepool-ci-controller"}}
-    broker = {"type": "cloud_run_revision", "labels": {"service_name": "tidepool-ci-broker"}}
     for sweep in range(int(3600 * HOURS / EVERY)):
         life.world.pass_until(life.world.now + EVERY)
         swept = life.tick()
         lines = swept_lines(swept, JobsSeen()) if swept else [unswept_line("ci", "", life.world.moment())]
-        watch.printed([dict(line) for line in lines], controller)
-        watch.printed(life.world.refusals, broker)
+        watch.printed(lines)
+        watch.printed(life.world.refusals)
         life.world.refusals.clear()
         if sweep % SELDOM == 0:
-            found |= {key for key in watch.policies.keys() - found if watch.open(key, life.world.moment())}
+            found |= {key for key in ALERTS.keys() - found if watch.open(key, life.world.moment())}
     return found
 
 
@@ -197,4 +185,4 @@ def test_a_trouble_raises_the_alerts_that_are_documented_and_no_other(trouble: s
         grow_up(life)
         life.world.refusals.clear()
         TROUBLES[trouble](life)
-        assert raised(life, declared()) == documented()[trouble][column]
+        assert raised(life, Watch()) == documented()[trouble][column]
