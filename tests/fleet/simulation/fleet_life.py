@@ -91,7 +91,7 @@ class Life:
         """One sweep of one controller; None where it could not, or died."""
         world, google = self.world, GoogleInProcess(self.world, process)
         records = Records(google=google, bucket="fleet")  # ty: ignore[invalid-argument-type]
-        github = ByKeeper(world, process)
+        github = ByKeeper(world=world, process=process)
         sweeper = Sweeper(
             stack=world.desired.stack,
             records=records,

@@ -6,7 +6,7 @@ it is the real broker's keeper.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,9 @@ from bench.cloud.control import ControlError
 from infra.fleet.broker.audit import AuditedRequest
 from infra.fleet.broker.github_app import GitHubRunner, Registered
 from infra.fleet.broker.refusals import Reason, Refused
-from infra.fleet.broker.requests import ControllerRequest, RequestKind
-from infra.fleet.controller.by_broker import SOURCE
+from infra.fleet.broker.requests import RequestKind, controller_request
+from infra.fleet.controller.by_broker import BrokerApi
 from infra.fleet.controller.github import GitHubError
-from infra.fleet.controller.observed import RunnerSeen
-from infra.fleet.github_lists import QueuedJob, RunningJob
 from infra.model.runner_names import vm_of
 
 if TYPE_CHECKING:
@@ -162,61 +160,30 @@ class GitHubInProcess:
             raise Refused(Reason.GITHUB_DOWN, "502")
 
 
-@dataclass(frozen=True, slots=True)
-class ByKeeper:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByKeeper(BrokerApi):
     """A controller's way to GitHub: the decisions of the real broker, without HTTP and signatures."""
 
     world: World
     process: Process
+    stack: str = "ci"
+    address: Callable[[], str] = str
+    token: Callable[[str], str] = str
 
-    def sources(self, scopes: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        return {SOURCE: tuple(scopes)}
+    def _ask(self, verb: str, path: str, **query: str) -> Any:
+        kind, _, number = path.partition("/")
+        said = [("stack", self.stack), *query.items()]
+        asked = controller_request(RequestKind.REMOVAL if number else RequestKind(kind), said, number)
 
-    def runners(self, source: str) -> tuple[RunnerSeen, ...]:
-        return self._runners(scope="" if source == SOURCE else source)
+        def do() -> Any:
+            if number:
+                self.world.promises.before_act(self.process)
+            try:
+                return self.world.keeper.run("controller", asked, AuditedRequest(event=asked.kind.value, asked=asked))
+            except Refused as refused:
+                raise GitHubError(f"the broker: {refused}") from None
 
-    def runner(self, scope: str, name: str) -> RunnerSeen | None:
-        return next(iter(self._runners(scope=scope, name=name)), None)
-
-    def _runners(self, *, scope: str, name: str = "") -> tuple[RunnerSeen, ...]:
+        if number:
+            return self.process.change(do)
         self.process.call()
-        body = self._ask(
-            ControllerRequest(kind=RequestKind.RUNNERS, stack=self.world.desired.stack, scope=scope, name=name)
-        )
-        return tuple(
-            RunnerSeen(
-                id=runner["id"],
-                name=runner["name"],
-                scope=each["scope"],
-                online=runner["online"],
-                busy=runner["busy"],
-            )
-            for each in body["scopes"]
-            for runner in each["runners"]
-        )
-
-    def together(self, repositories: Collection[str]) -> tuple[tuple[str, ...], ...]:
-        return ()
-
-    def running(self, repositories: Collection[str]) -> tuple[RunningJob, ...]:
-        return ()
-
-    def queued(self, repositories: Collection[str]) -> tuple[QueuedJob, ...]:
-        return ()
-
-    def remove(self, scope: str, number: int) -> None:
-        removal = ControllerRequest(
-            kind=RequestKind.REMOVAL, stack=self.world.desired.stack, scope=scope, number=number
-        )
-
-        def do() -> None:
-            self.world.promises.before_act(self.process)
-            self._ask(removal)
-
-        self.process.change(do)
-
-    def _ask(self, asked: ControllerRequest) -> Any:
-        try:
-            return self.world.keeper.run("controller", asked, AuditedRequest(event=asked.kind.value, asked=asked))
-        except Refused as refused:
-            raise GitHubError(f"the broker: {refused}") from None
+        return do()

@@ -1,21 +1,19 @@
 """The Google calls that controller and broker make, answered in this process by a simulated world.
 
-Stands in the place of `Clients`: the same methods, arguments, answers and refusals as the discovery clients have, and
-no HTTP. Owns no state; the world does.
+Stands in the place of `Clients`: answers and refusals are those of the discovery clients, without HTTP. Owns no state;
+the world does.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import httplib2
 from googleapiclient.errors import HttpError
 
-from infra.fleet.google import Api
 from infra.model import bucket_names
 
 if TYPE_CHECKING:
@@ -76,35 +74,17 @@ def refusal(status: int, message: str) -> HttpError:
     return HttpError(httplib2.Response({"status": str(status), "content-type": "application/json"}), body)
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    run: Callable[[], Any]
-
-    @property
-    def http(self) -> Self:
-        """What a process that dies in the middle of a call closes."""
-        return self
-
-    def close(self) -> None:
-        """There is no connection."""
-
-    def execute(self, num_retries: int = 0) -> Any:
-        return self.run()
+Said = Mapping[str, Any]
 
 
 class GoogleInProcess:
     """Clients of one process."""
 
     def __init__(self, world: World, process: Process) -> None:
-        self.world = world
-        self.project = world.project
-        storage = SimpleNamespace(objects=lambda: _Objects(world, process), buckets=lambda: _Buckets(process))
-        places = SimpleNamespace(nodes=lambda: _Nodes(world, process), operations=lambda: _Operations(world, process))
-        tpu = SimpleNamespace(projects=lambda: SimpleNamespace(locations=lambda: places))
-        self._apis = {Api.STORAGE: storage, Api.TPU: tpu}
+        self.world, self.process, self.project = world, process, world.project
 
-    def api(self, api: Api) -> Any:
-        return self._apis[api]
+    def api(self, _: object) -> Any:
+        return _Method(self, "")
 
     def __enter__(self) -> Self:
         return self
@@ -112,143 +92,110 @@ class GoogleInProcess:
     def __exit__(self, *_: object) -> None:
         pass
 
-
-@dataclass(frozen=True, slots=True)
-class _Objects:
-    world: World
-    process: Process
-
-    def get(self, *, bucket: str, object: str, fields: str) -> _Call:  # noqa: A002 - the API's own name
-        def run() -> dict[str, str]:
-            self._answers()
-            found = self.world.objects.get(object)
-            if found is None:
-                raise refusal(_ABSENT, f"No such object: {object}")
-            return {"generation": str(found[0]), "updated": self.world.written[object].isoformat()}
-
-        return _Call(run)
-
-    def get_media(self, *, bucket: str, object: str, generation: str) -> _Call:  # noqa: A002 - the API's own name
-        def run() -> bytes:
-            self._answers()
-            found = next((each for each in self.world.versions(object) if str(each[0]) == generation), None)
-            if found is None:
-                raise refusal(_ABSENT, f"No such object: {object}#{generation}")
-            return found[1]
-
-        return _Call(run)
-
-    def list(self, *, bucket: str, prefix: str, fields: str, versions: bool = False) -> _Call:
-        def run() -> dict[str, Any]:
-            self._answers()
-            names = [name for name in self.world.objects if name.startswith(prefix)]
-            found = [(name, each[0]) for name in names for each in self.world.versions(name)[: None if versions else 1]]
-            return {"items": [{"name": name, "generation": str(number)} for name, number in found]}
-
-        return _Call(run)
-
-    def list_next(self, request: _Call, answer: dict[str, Any]) -> None:
-        return None
-
-    def insert(self, *, bucket: str, name: str, ifGenerationMatch: str, media_body: Any) -> _Call:  # noqa: N803 - theirs
-        def do() -> dict[str, str]:
-            self.world.insist("bucket")
-            found = self.world.objects.get(name)
-            if str(found[0] if found else 0) != ifGenerationMatch:
-                raise refusal(_LOST_RACE, "conditionNotMet")
-            content = media_body.getbytes(0, media_body.size())
-            if name.startswith(bucket_names.ORDERS_PREFIX):
-                self.world.promises.before_act(self.process)
-                self.world.promises.before_order(name.removeprefix(bucket_names.ORDERS_PREFIX).removesuffix(".json"))
-            if name == bucket_names.lease_object(self.world.desired.stack):
-                self.process.holder, self.process.leased = json.loads(content)["holder"], self.world.now
-            return {"generation": str(self.world.write(name, content))}
-
-        return _Call(lambda: self.process.change(do))
-
-    def _answers(self) -> None:
-        self.process.call()
-        self.world.insist("bucket")
+    def close(self) -> None:
+        """What a process that dies in the middle of a call closes: there is no connection."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Buckets:
-    process: Process
+class _Method:
+    """A method of an API, or a collection on the way to it."""
 
-    def get(self, *, bucket: str, fields: str) -> _Call:
-        def run() -> dict[str, str]:
-            self.process.call()
-            return {"name": bucket}
+    google: GoogleInProcess
+    name: str
 
-        return _Call(run)
+    def __getattr__(self, name: str) -> _Method:
+        return _Method(self.google, f"{self.name.rpartition('.')[2]}.{name}")
 
-
-@dataclass(frozen=True, slots=True)
-class _Nodes:
-    world: World
-    process: Process
-
-    def list(self, *, parent: str, **_: object) -> _Call:
-        def run() -> dict[str, Any]:
-            self.process.call()
-            return {"nodes": self.world.tpus.listed(parent.rpartition("/")[2])}
-
-        return _Call(run)
-
-    def list_next(self, request: _Call, answer: dict[str, Any]) -> None:
-        return None
-
-    def get(self, *, name: str) -> _Call:
-        def run() -> dict[str, Any]:
-            self.process.call()
-            self.world.insist(_zone(name))
-            node = self.world.tpus.nodes.get(name)
-            if node is None:
-                raise refusal(_ABSENT, f"Resource '{name}' was not found")
-            return node.body
-
-        return _Call(run)
-
-    def create(self, *, parent: str, nodeId: str, body: dict[str, Any]) -> _Call:  # noqa: N803 - theirs
-        def do() -> dict[str, Any]:
-            self.world.insist(parent.rpartition("/")[2])
-            name = f"{parent}/nodes/{nodeId}"
-            if name in self.world.tpus.nodes:
-                raise refusal(_EXISTS, f"Resource '{name}' already exists")
-            self.world.promises.before_act(self.process)
-            self.world.promises.before_create(self.process, nodeId)
-            return self.world.tpus.create(name, body)
-
-        return _Call(lambda: self.process.change(do))
-
-    def delete(self, *, name: str) -> _Call:
-        def do() -> dict[str, Any]:
-            self.world.insist(_zone(name))
-            if name not in self.world.tpus.nodes:
-                raise refusal(_ABSENT, f"Resource '{name}' was not found")
-            self.world.promises.before_act(self.process)
-            return self.world.tpus.delete(name)
-
-        return _Call(lambda: self.process.change(do))
+    def __call__(self, *page: object, **said: Any) -> Any:
+        """A list has one page."""
+        return None if page else _Call(self.google, self.name, said) if said else self
 
 
 @dataclass(frozen=True, slots=True)
-class _Operations:
-    world: World
-    process: Process
+class _Call:
+    http: GoogleInProcess
+    name: str
+    said: Said
 
-    def list(self, *, name: str, **_: object) -> _Call:
-        def run() -> dict[str, Any]:
-            self.process.call()
-            zone = name.rpartition("/")[2]
-            self.world.insist(zone)
-            return {"operations": list(self.world.tpus.operations.get(zone, {}).values())}
+    def execute(self, num_retries: int = 0) -> Any:
+        process = self.http.process
+        if self.name in CHANGES:
+            return process.change(self._answer)
+        process.call()
+        return self._answer()
 
-        return _Call(run)
+    def _answer(self) -> Any:
+        world, said = self.http.world, self.said
+        if self.name != "buckets.get":
+            world.insist("bucket" if "bucket" in said else (said.get("parent") or said["name"]).split("/")[3])
+        return {**ANSWERS, **CHANGES}[self.name](world, said, self.http.process)
 
-    def list_next(self, request: _Call, answer: dict[str, Any]) -> None:
-        return None
+
+def _version(world: World, said: Said, _: Process) -> tuple[int, bytes]:
+    """The newest of an object, or the one that is asked for."""
+    name, wanted = said["object"], said.get("generation")
+    for each in world.versions(name):
+        if wanted in (None, str(each[0])):
+            return each
+    raise refusal(_ABSENT, f"No such object: {name}#{wanted}")
 
 
-def _zone(name: str) -> str:
-    return name.split("/")[3]
+def _objects(world: World, said: Said, _: Process) -> Said:
+    names = [name for name in world.objects if name.startswith(said["prefix"])]
+    most = None if said.get("versions") else 1
+    found = [(name, each[0]) for name in names for each in world.versions(name)[:most]]
+    return {"items": [{"name": name, "generation": str(number)} for name, number in found]}
+
+
+def _write(world: World, said: Said, process: Process) -> Said:
+    name, media = said["name"], said["media_body"]
+    found = world.objects.get(name)
+    if str(found[0] if found else 0) != said["ifGenerationMatch"]:
+        raise refusal(_LOST_RACE, "conditionNotMet")
+    content = media.getbytes(0, media.size())
+    if name.startswith(bucket_names.ORDERS_PREFIX):
+        world.promises.before_act(process)
+        world.promises.before_order(name.removeprefix(bucket_names.ORDERS_PREFIX).removesuffix(".json"))
+    if name == bucket_names.lease_object(world.desired.stack):
+        process.holder, process.leased = json.loads(content)["holder"], world.now
+    return {"generation": str(world.write(name, content))}
+
+
+def _node(world: World, said: Said, _: Process) -> Said:
+    node = world.tpus.nodes.get(said["name"])
+    if node is None:
+        raise refusal(_ABSENT, f"Resource '{said['name']}' was not found")
+    return node.body
+
+
+def _create(world: World, said: Said, process: Process) -> Said:
+    name = f"{said['parent']}/nodes/{said['nodeId']}"
+    if name in world.tpus.nodes:
+        raise refusal(_EXISTS, f"Resource '{name}' already exists")
+    world.promises.before_act(process)
+    world.promises.before_create(process, said["nodeId"])
+    return world.tpus.create(name, said["body"])
+
+
+def _delete(world: World, said: Said, process: Process) -> Said:
+    _node(world, said, process)
+    world.promises.before_act(process)
+    return world.tpus.delete(said["name"])
+
+
+ANSWERS: Final[Mapping[str, Callable[[World, Said, Process], Any]]] = {
+    "buckets.get": lambda world, said, process: {"name": said["bucket"]},
+    "objects.get": lambda world, said, process: {
+        "generation": str(_version(world, said, process)[0]), "updated": world.written[said["object"]].isoformat(),
+    },
+    "objects.get_media": lambda world, said, process: _version(world, said, process)[1],
+    "objects.list": _objects,
+    "nodes.get": _node,
+    "nodes.list": lambda world, said, process: {"nodes": world.tpus.listed(said["parent"].rpartition("/")[2])},
+    "operations.list": lambda world, said, process: {
+        "operations": list(world.tpus.operations.get(said["name"].rpartition("/")[2], {}).values())
+    },
+}  # fmt: skip
+CHANGES: Final[Mapping[str, Callable[[World, Said, Process], Any]]] = {
+    "objects.insert": _write, "nodes.create": _create, "nodes.delete": _delete,
+}  # fmt: skip
