@@ -6,7 +6,6 @@ bindings and removals, the guests of the local cloud. Not real: HTTP, signatures
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -16,8 +15,6 @@ from functools import cache
 from typing import Any, Self
 from unittest.mock import patch
 
-from infra.fleet.broker import fleet
-from infra.fleet.controller import manifests
 from infra.fleet.controller.act import ABREAST, Actor
 from infra.fleet.controller.actions import Assign, Report, subject
 from infra.fleet.controller.github import GitHubError
@@ -41,7 +38,6 @@ EVERY = 120.0
 BOUND = 5 * 3600.0
 """Seconds after the end of the last fault within which the fleet is as declared."""
 _JOBS_EVERY = 360.0
-_BODY = Records._body
 
 
 SLOTS = 6
@@ -288,44 +284,13 @@ _GOOGLE: ContextVar[GoogleInProcess] = ContextVar("clients of the controller who
 
 @contextmanager
 def in_process() -> Generator[None]:
-    """Controllers ask the world in place of Google, without threads of their own.
-
-    What is made of a record that nobody has written since is made once: a process of theirs sweeps once, and reads it.
-    """
+    """Controllers ask the world in place of Google, without threads of their own."""
     observe = "infra.fleet.controller.observe"
-    desired, slot = _Once(manifests.read), _Once(fleet._slot)
     with (
-        patch.object(Records, "_body", _body),
-        patch.object(manifests, "read", lambda document: desired("manifest", document)),
-        patch.object(fleet, "_slot", lambda declared, groups: slot(declared["name"], declared, groups)),
         patch(f"{observe}.clients", lambda *_, **__: _GOOGLE.get()),
         patch(f"{observe}.ThreadPoolExecutor", _AtOnce),
         patch("infra.fleet.controller.act.ThreadPoolExecutor", _AtOnce),
         patch("infra.fleet.controller.lookout.ThreadPoolExecutor", _AtOnce),
         patch("infra.fleet.proofs.signer", guests_in_process.signer),
-        patch("infra.fleet.records.encode", _compact),
     ):
         yield
-
-
-class _Once:
-    """What a function makes of the very object that it was given last under a name."""
-
-    def __init__(self, do: Callable[..., Any]) -> None:
-        self._do = do
-        self._known: dict[str, tuple[Any, Any]] = {}
-
-    def __call__(self, name: str, of: Any, *more: Any) -> Any:
-        if self._known.get(name, (None,))[0] is not of:
-            self._known[name] = of, self._do(of, *more)
-        return self._known[name][1]
-
-
-def _body(records: Any, name: str, content: bytes) -> dict[str, Any]:
-    found = records.google.world.parsed(name, content)
-    return _BODY(records, name, content) if found is None else found
-
-
-def _compact(body: Any) -> bytes:
-    """As the bucket's encoding in all but its indentation, which takes half of a life's time."""
-    return json.dumps(body, sort_keys=True).encode()

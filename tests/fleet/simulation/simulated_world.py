@@ -12,6 +12,7 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -64,7 +65,6 @@ class World:
         self._image, self._bundle = GOOD, "ab" * 32
         self._numbers = 0
         self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._parsed: dict[str, tuple[bytes, dict[str, Any] | None]] = {}
         self.promises = Promises(self)
         self.tpus = SimulatedTpus(self)
         self.github = GitHubInProcess(self)
@@ -164,20 +164,14 @@ class World:
         if self.is_down("bucket"):
             raise UnreadableError(f"reading {name} was answered with 503")
         found = self.objects.get(name)
-        if found is not None and self.parsed(name, found[1]) is None:
+        if found is not None and _parsed(found[1]) is None:
             raise UnreadableError(f"{name} is not JSON")
         return self.kept(name)
 
     def kept(self, name: str) -> dict[str, Any] | None:
         """What a record says in its newest version that is JSON, whether or not the bucket answers."""
-        found = (self.parsed(name, content) for _, content in self.versions(name))
+        found = (_parsed(content) for _, content in self.versions(name))
         return next((each for each in found if each is not None), None)
-
-    def parsed(self, name: str, content: bytes) -> dict[str, Any] | None:
-        """A record's content as a JSON object, None where it is none; parsed once however many read it."""
-        if self._parsed.get(name, (None,))[0] is not content:
-            self._parsed[name] = (content, _parsed(content))
-        return self._parsed[name][1]
 
     def request(self, change: Callable[[Mapping[str, Any] | None], Mapping[str, Any]]) -> None:
         """Change what people ask for, as a command of theirs does."""
@@ -232,6 +226,7 @@ class World:
         """A VM serves no more; for worlds that measure it."""
 
 
+@lru_cache(256)
 def _parsed(content: bytes) -> dict[str, Any] | None:
     try:
         found = json.loads(content)
