@@ -11,9 +11,12 @@ from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import Cap, ControllerSettings, Desired, DesiredSlot, SlotPlace
 from infra.fleet.controller.events import Result
+from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.memory import EMPTY, Memory
-from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, Source
+from infra.fleet.controller.notice import noticed
+from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, RunnerSeen, Source, unknown
 from infra.fleet.controller.outcomes import ActionOutcome, learned
+from infra.fleet.controller.sorting import sort
 from infra.fleet.google import GoogleError
 from infra.model.catalogue import AcceleratorType, CapacityKind
 
@@ -101,6 +104,25 @@ def seen(desired: Desired, **given: Any) -> Observed:
     zones: Mapping[str, Source] = given.pop("zones", dict.fromkeys(sorted(desired.zones), KNOWN))
     usual: dict[str, Any] = {"zones": zones, "nodes": nodes(desired), "runners": served(desired)}
     return Observed(**{**usual, **given})
+
+
+DARK = unknown("503")
+PAIR = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+BOTH = dict.fromkeys((HOME, AWAY), KNOWN)
+LOST = served(PAIR, but=(PAIR.slots[0].name,))
+"""Runners of two VMs of which the first has none."""
+
+
+def sight(*more: NodeSeen, s0: str = "READY", **given: Any) -> Observed:
+    """Two VMs at home and whatever stands beside, in zones that both answer."""
+    return seen(PAIR, **{"nodes": (*nodes(PAIR, s0=s0), *more), "zones": BOTH, **given})
+
+
+def judge(observed: Observed, desired: Desired = PAIR, memory: Memory = EMPTY, now: datetime = START) -> Judge:
+    """What judges in a sweep, once memory has noticed what is seen."""
+    found = sort(desired, observed)
+    memory = noticed(memory, desired, observed, found, now)
+    return Judge(desired=desired, observed=observed, fleet=found, memory=memory, now=now)
 
 
 def sweeps(

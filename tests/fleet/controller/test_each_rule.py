@@ -12,12 +12,9 @@ from infra.fleet.controller import rules
 from infra.fleet.controller.actions import Decision, subject
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.desired import ControllerSettings, Desired
-from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.memory import EMPTY, Memory
-from infra.fleet.controller.notice import noticed
 from infra.fleet.controller.observed import NodeSeen, Observed, RunnerSeen, unknown
 from infra.fleet.controller.propose import Proposals
-from infra.fleet.controller.sorting import sort
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import PoolVersion
@@ -29,6 +26,7 @@ from tests.fleet.controller.given_fleet import (
     doing,
     first,
     fleet,
+    judge,
     labels,
     minutes,
     node,
@@ -343,9 +341,7 @@ def test_what_goes_is_limited_by_what_may_live_on_it(
 ) -> None:
     case = CASES[rule]
     memory, now = remembers(case)
-    sorted_ = sort(case.desired, case.observed)
-    memory = noticed(memory, case.desired, case.observed, sorted_, now)
-    found = Proposals(judge=Judge(desired=case.desired, observed=case.observed, fleet=sorted_, memory=memory, now=now))
+    found = Proposals(judge=judge(case.observed, case.desired, memory, now))
     found.judge_everything()
     (one,) = (each for each in found.proposals if subject(each.action) == case.about)
     assert (one.pool, one.takes, one.deletes, one.freeze) == (pool, takes, deletes, freeze)

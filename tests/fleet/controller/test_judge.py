@@ -8,46 +8,34 @@ from typing import Any
 
 import pytest
 
-from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.keys import RunnerKey, SourceKind, SourceName
 from infra.fleet.controller.memory import EMPTY, Creating, Memory, ScopeMemory, VmMemory
-from infra.fleet.controller.notice import HEARD, noticed
-from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, unknown
-from infra.fleet.controller.sorting import sort
+from infra.fleet.controller.notice import HEARD
+from infra.fleet.controller.observed import KNOWN, unknown
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests
 from infra.fleet.reports import Phase, ReportSeen
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
+    BOTH,
+    DARK,
     HOME,
+    LOST,
+    PAIR,
     START,
-    fleet,
+    judge,
     minutes,
     node,
     nodes,
-    place,
     runner,
     seen,
     served,
+    sight,
 )
 
-FLEET = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-ZERO, ONE = FLEET.slots
-DARK = unknown("503")
-BOTH = {HOME: KNOWN, AWAY: KNOWN}
+ZERO, ONE = PAIR.slots
 ORPHAN = node(f"tpu-ci-{HOME}-9")
 CREATING = {ZERO.name: Creating(zone=AWAY, capacity=CapacityKind.SPOT, at=START)}
-
-
-def judge(observed: Observed, desired: Desired = FLEET, memory: Memory = EMPTY, now: datetime = START) -> Judge:
-    sorted_ = sort(desired, observed)
-    memory = noticed(memory, desired, observed, sorted_, now)
-    return Judge(desired=desired, observed=observed, fleet=sorted_, memory=memory, now=now)
-
-
-def sight(*more: NodeSeen, s0: str = "READY", **given: Any) -> Observed:
-    return seen(FLEET, nodes=(*nodes(FLEET, s0=s0), *more), **{"zones": BOTH, **given})
 
 
 def report(vm: str, phase: Phase, at: datetime = START, **given: Any) -> dict[str, ReportSeen]:
@@ -85,15 +73,15 @@ def test_only_a_vm_that_stands_and_serves_away_goes_home(
 ) -> None:
     capacity = CapacityKind.SPOT if zone == AWAY else CapacityKind.PREEMPTIBLE
     there = node(ZERO.name, zone=zone, capacity=capacity)
-    runners = served(FLEET) if runs else ()
-    found = judge(seen(FLEET, nodes=(there,), runners=runners, zones=BOTH), memory=told(ZERO.name, drained))
+    runners = served(PAIR) if runs else ()
+    found = judge(seen(PAIR, nodes=(there,), runners=runners, zones=BOTH), memory=told(ZERO.name, drained))
     assert found.slot(ZERO).rule.id == row
     kept = replace(found.observed, requests=OperatorRequests(drains=(drain(ZERO.pool),)))
     assert judge(kept, memory=told(ZERO.name, drained)).slot(ZERO).rule.id != "slot-serving-away", "people drain it"
 
 
 def test_orphans_serve_their_pool_until_they_are_drained() -> None:
-    runners = (*served(FLEET), runner(ORPHAN.name, number=9))
+    runners = (*served(PAIR), runner(ORPHAN.name, number=9))
     found = judge(sight(ORPHAN, runners=runners))
     assert found.serving_by_pool() == {"tpu-ci": {ZERO.name, ONE.name, ORPHAN.name}}
     assert judge(sight(ORPHAN)).serving_by_pool() == {"tpu-ci": {ZERO.name, ONE.name}}, "no runner of it is online"
@@ -127,7 +115,7 @@ def test_an_orphan_whose_runner_may_be_anywhere_is_at_rest_by_its_own_fresh_word
 def test_a_runner_is_known_by_its_scope_and_number_and_a_source_by_what_is_asked_there() -> None:
     assert runner("a", number=4).key == RunnerKey("orgs/a-lab", 4)
     names = {"repos/a-lab/gone": unknown("404")}
-    observed = seen(FLEET, zones={HOME: KNOWN}, left=names, scopes={"orgs/a-lab": KNOWN}, operations={AWAY: DARK})
+    observed = seen(PAIR, zones={HOME: KNOWN}, left=names, scopes={"orgs/a-lab": KNOWN}, operations={AWAY: DARK})
     always = {SourceKind.GITHUB, SourceKind.REPORTS, SourceKind.REQUESTS, SourceKind.POINTER}
     named = {
         SourceName(SourceKind.ZONE, HOME),
@@ -142,9 +130,6 @@ def test_a_runner_is_known_by_its_scope_and_number_and_a_source_by_what_is_asked
     }
     assert blind.sources[SourceName(SourceKind.ORDERS)] == DARK
     assert observed.sources[SourceName(SourceKind.GITHUB, "repos/a-lab/gone")] == unknown("404")
-
-
-LOST = served(FLEET, but=(ZERO.name,))
 
 
 @pytest.mark.parametrize(
@@ -162,17 +147,16 @@ LOST = served(FLEET, but=(ZERO.name,))
 def test_a_vm_boots_until_it_served_or_its_allowance_is_over(states: tuple[str, ...], made: int, boots: bool) -> None:
     memory, created = EMPTY, (START - minutes(made)).isoformat()
     for turn, state in enumerate(states):
-        listed = tuple(replace(each, created=created) for each in nodes(FLEET, s0=state.replace("served", "READY")))
-        runners = served(FLEET) if state == "served" else LOST
+        listed = tuple(replace(each, created=created) for each in nodes(PAIR, s0=state.replace("served", "READY")))
+        runners = served(PAIR) if state == "served" else LOST
         now = START + turn * minutes(2)
-        found = judge(seen(FLEET, nodes=listed, runners=runners, zones=BOTH), memory=memory, now=now)
+        found = judge(seen(PAIR, nodes=listed, runners=runners, zones=BOTH), memory=memory, now=now)
         memory = found.memory
     assert found.boots(ZERO, found.slot(ZERO)) is boots
 
 
 def test_an_unfit_vm_is_told_with_its_own_reason_and_another_with_none() -> None:
-    lost = served(FLEET, but=(ZERO.name,))
-    found = judge(sight(runners=lost, reports=report(ZERO.name, Phase.UNFIT, proved=HOME))).slot(ZERO)
+    found = judge(sight(runners=LOST, reports=report(ZERO.name, Phase.UNFIT, proved=HOME))).slot(ZERO)
     assert (found.subject, found.rule.id, found.detail) == (ZERO.name, "slot-unfit", "no chips")
     idle = judge(sight(reports=report(ZERO.name, Phase.IDLE))).slot(ZERO)
     assert (idle.rule.id, idle.detail, idle.until) == ("slot-serving", "", None)
@@ -180,7 +164,7 @@ def test_an_unfit_vm_is_told_with_its_own_reason_and_another_with_none() -> None
 
 def test_a_vm_of_a_pool_that_serves_nothing_is_looked_at_by_its_state_alone() -> None:
     bare = replace(ZERO, serves=())
-    desired = replace(FLEET, slots=(bare, ONE))
+    desired = replace(PAIR, slots=(bare, ONE))
     assert judge(sight(), desired).slot(bare).rule.id == "slot-runnerless"
 
 
@@ -188,7 +172,7 @@ def test_where_a_vm_stands_is_where_it_is_made_then_where_it_is_then_its_home() 
     assert judge(sight()).zone(ZERO) == HOME
     assert judge(sight(s0="DELETING"), memory=Memory(creating=CREATING)).zone(ZERO) == AWAY
     assert judge(sight(), memory=Memory(creating=CREATING)).zone(ZERO) == HOME
-    away = seen(FLEET, nodes=(node(ZERO.name, zone=AWAY, capacity=CapacityKind.SPOT),), zones=BOTH)
+    away = seen(PAIR, nodes=(node(ZERO.name, zone=AWAY, capacity=CapacityKind.SPOT),), zones=BOTH)
     assert judge(away).zone(ZERO) == AWAY
     assert judge(sight(s0="")).zone(ZERO) == HOME
     assert judge(sight(s0="", zones={HOME: DARK, AWAY: KNOWN})).zone(ZERO) is None

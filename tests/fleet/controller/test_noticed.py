@@ -21,43 +21,37 @@ from infra.fleet.controller.memory import (
     VmMemory,
     ZoneListing,
 )
-from infra.fleet.controller.notice import BRIEF, HEARD, PROVED, STARTS, noticed, waits_for_an_image
-from infra.fleet.controller.observed import KNOWN, Observed, unknown
-from infra.fleet.controller.sorting import sort
+from infra.fleet.controller.notice import BRIEF, HEARD, PROVED, STARTS, waits_for_an_image
+from infra.fleet.controller.observed import KNOWN, Observed
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import AssignedVersion
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
+    BOTH,
+    DARK,
     HOME,
+    LOST,
+    PAIR,
     START,
     V5E,
-    fleet,
+    judge,
     minutes,
     node,
     nodes,
-    place,
     runner,
-    seen,
     served,
+    sight,
 )
 
-FLEET = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-ZERO, ONE = FLEET.slots
+ZERO, ONE = PAIR.slots
 VM, POOL = ZERO.name, ZERO.pool
 HERE = NodeKey(HOME, VM)
 NOW, SECOND = START + minutes(120), timedelta(seconds=1)
-DARK = unknown("503")
-BOTH = {HOME: KNOWN, AWAY: KNOWN}
-LOST = served(FLEET, but=(VM,))
 
 
-def sight(s0: str = "READY", **given: Any) -> Observed:
-    return seen(FLEET, **{"nodes": nodes(FLEET, s0=s0), "zones": BOTH, **given})
-
-
-def after(memory: Memory, observed: Observed, now: datetime = NOW, desired: Desired = FLEET) -> Memory:
-    return noticed(memory, desired, observed, sort(desired, observed), now)
+def after(memory: Memory, observed: Observed, now: datetime = NOW, desired: Desired = PAIR) -> Memory:
+    return judge(observed, desired, memory, now).memory
 
 
 def of(**given: Any) -> Memory:
@@ -85,7 +79,7 @@ def test_a_sweep_counts_itself_and_says_when_it_was() -> None:
 @pytest.mark.parametrize(("state", "left"), [("READY", {AWAY}), ("CREATING", {AWAY}), ("PREEMPTED", {HOME, AWAY})])
 def test_a_stockout_is_forgotten_where_its_vm_stands(state: str, left: set[str]) -> None:
     memory = of(refused={HOME: START, AWAY: START})
-    assert after(memory, sight(state)).vms[VM].refused.keys() == left
+    assert after(memory, sight(s0=state)).vms[VM].refused.keys() == left
 
 
 @pytest.mark.parametrize(
@@ -96,7 +90,7 @@ def test_a_stockout_is_forgotten_where_its_vm_stands(state: str, left: set[str])
         (of(attempts=1), sight(), (3,)),
         (of(attempts=1, tried={AWAY: START}), sight(), (3,)),
         (of(attempts=1, tried={HOME: START}), sight(runners=LOST), (3,)),
-        (of(attempts=1, tried={HOME: START}), sight("CREATING"), (3,)),
+        (of(attempts=1, tried={HOME: START}), sight(s0="CREATING"), (3,)),
         (EMPTY, sight(), (3,)),
     ],
 )
@@ -141,26 +135,26 @@ def test_a_zone_that_was_asked_may_have_the_vm_until_its_lists_lack_it_twice(
 
 
 def test_a_scope_is_remembered_until_its_last_runner_was_seen() -> None:
-    (declared,) = FLEET.scopes
+    (declared,) = PAIR.scopes
     before = {
         "old": ScopeMemory(until=START),
         "left": ScopeMemory(until=START, declared=True),
         "live": ScopeMemory(until=START),
     }
     alive = replace(runner(VM, number=9), scope="live")
-    found = after(replace(EMPTY, scopes={POOL: before, "gone": before}), sight(runners=(alive, *served(FLEET))))
+    found = after(replace(EMPTY, scopes={POOL: before, "gone": before}), sight(runners=(alive, *served(PAIR))))
     kept = {"old": ScopeMemory(until=START), "left": ScopeMemory(until=NOW), "live": ScopeMemory(until=NOW)}
     assert found.scopes == {POOL: {**kept, declared: ScopeMemory(until=NOW, declared=True)}, "gone": kept}
 
 
 def test_what_could_not_be_asked_for_keeps_its_count() -> None:
-    (scope,) = FLEET.scopes
+    (scope,) = PAIR.scopes
     keys = (OrphanKey(NodeKey(AWAY, "x"), "c"), RunnerKey(scope, 9))
     memory = replace(EMPTY, suspects=dict.fromkeys(keys, Suspect(since=START, sweeps=3)))
     assert after(memory, sight()).suspects == {}
     assert after(memory, sight(zones={HOME: KNOWN, AWAY: DARK})).suspects.keys() == {keys[0]}
     assert after(memory, sight(runners=(), scopes={scope: DARK})).suspects.keys() == {keys[1]}
-    again = after(memory, sight(runners=(*served(FLEET), replace(runner("x", number=9, online=False), scope=scope))))
+    again = after(memory, sight(runners=(*served(PAIR), replace(runner("x", number=9, online=False), scope=scope))))
     assert again.suspects == {keys[1]: Suspect(since=START, sweeps=4)}
 
 
@@ -187,8 +181,8 @@ def test_a_silence_is_told_by_its_second_sweep_and_its_end_once() -> None:
     assert events(later, sight(runners=LOST)) == []
     assert events(later, sight()) == [(EventKind.HEARD, NOW, "", "", "")]
     assert events(ready(of(), unserved=START, since=START), sight()) == [], "it never served"
-    assert [kind for kind, *_ in events(later, sight("REPAIRING"))] == [EventKind.STATE]
-    runnerless = replace(FLEET, slots=(replace(ZERO, serves=()), ONE))
+    assert [kind for kind, *_ in events(later, sight(s0="REPAIRING"))] == [EventKind.STATE]
+    runnerless = replace(PAIR, slots=(replace(ZERO, serves=()), ONE))
     assert [each for each in after(later, sight(), desired=runnerless).events if each.subject == VM] == []
 
 
@@ -218,10 +212,10 @@ def test_a_vm_waits_for_an_image_where_its_orders_and_its_own_fresh_word_say_so(
 
 @pytest.mark.parametrize(("deaf", "kept"), [(BRIEF - SECOND, True), (BRIEF, False)])
 def test_an_outage_of_github_gives_a_vm_its_whole_allowance_and_a_lapse_does_not(deaf: timedelta, kept: bool) -> None:
-    observed = sight(runners=(), scopes=dict.fromkeys(FLEET.scopes, DARK))
-    memory = replace(ready(of(), unserved=START), unheard=dict.fromkeys(FLEET.scopes, NOW - deaf))
+    observed = sight(runners=(), scopes=dict.fromkeys(PAIR.scopes, DARK))
+    memory = replace(ready(of(), unserved=START), unheard=dict.fromkeys(PAIR.scopes, NOW - deaf))
     assert after(memory, observed).nodes[HERE].unserved == (START if kept else None)
-    assert after(replace(memory, unheard={}), observed).unheard == dict.fromkeys(FLEET.scopes, NOW)
+    assert after(replace(memory, unheard={}), observed).unheard == dict.fromkeys(PAIR.scopes, NOW)
     assert after(memory, sight()).unheard == {}
 
 
@@ -261,11 +255,11 @@ def test_a_node_is_remembered_as_it_was_listed_first_and_since_it_is_as_it_is() 
 
 
 def test_a_zone_that_answers_lacks_the_vm_since_the_first_list_without_it() -> None:
-    gone = sight(nodes=nodes(FLEET)[1:])
+    gone = sight(nodes=nodes(PAIR)[1:])
     assert after(of(tried={AWAY: NOW}), gone).vms[VM].lacked == {HOME: NOW, AWAY: NOW}
     assert after(of(lacked={HOME: START}), gone).vms[VM].lacked == {HOME: START}
     assert after(of(lacked={HOME: START}), sight()).vms[VM].lacked == {}
-    silent = sight(nodes=nodes(FLEET)[1:], zones={HOME: DARK, AWAY: KNOWN})
+    silent = sight(nodes=nodes(PAIR)[1:], zones={HOME: DARK, AWAY: KNOWN})
     assert after(of(), silent).vms[VM].lacked == {}
 
 

@@ -9,55 +9,46 @@ import pytest
 
 from infra.fleet.controller.actions import Create, Drain, Proposal, Recreate, RemoveRunner, Restart, Urgency
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.judge import Judge
 from infra.fleet.controller.keys import BackoffKey
 from infra.fleet.controller.memory import EMPTY, Backoff, Memory, VmMemory
-from infra.fleet.controller.notice import noticed
-from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, Trouble, unknown
+from infra.fleet.controller.observed import KNOWN, Observed, Trouble
 from infra.fleet.controller.propose import Proposals
 from infra.fleet.controller.rules import remakes
-from infra.fleet.controller.sorting import sort
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.versions import AssignedVersion, PoolVersion
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
+    BOTH,
+    DARK,
     HOME,
+    LOST,
+    PAIR,
     START,
     SWEEP,
     V5E,
     fleet,
+    judge,
     minutes,
     node,
     nodes,
-    place,
     runner,
     seen,
     served,
+    sight,
     sweeps,
 )
 
-FLEET = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
-ZERO = FLEET.slots[0]
+ZERO = PAIR.slots[0]
 POOL = ZERO.pool
-BOTH = {HOME: KNOWN, AWAY: KNOWN}
-DARK = unknown("503")
-LOST = served(FLEET, but=(ZERO.name,))
 BUSY = (runner(ZERO.name, busy=True), *LOST)
 
 
-def sight(*more: NodeSeen, s0: str = "READY", **given: Any) -> Observed:
-    return seen(FLEET, nodes=(*nodes(FLEET, s0=s0), *more), **{"zones": BOTH, **given})
-
-
-def proposed(observed: Observed, memory: Memory = EMPTY, *, after: float = 0, desired: Desired = FLEET) -> Proposals:
+def proposed(observed: Observed, memory: Memory = EMPTY, *, after: float = 0, desired: Desired = PAIR) -> Proposals:
     """What is proposed where all has been as it is for so many minutes."""
-    since, now = START, START + minutes(after)
-    fleet_ = sort(desired, observed)
     if after:
-        memory = noticed(memory, desired, observed, fleet_, since)
-    memory = noticed(memory, desired, observed, fleet_, now)
-    found = Proposals(judge=Judge(desired=desired, observed=observed, fleet=fleet_, memory=memory, now=now))
+        memory = judge(observed, desired, memory).memory
+    found = Proposals(judge=judge(observed, desired, memory, START + minutes(after)))
     found.judge_everything()
     return found
 
@@ -88,7 +79,7 @@ def test_a_dead_vm_is_made_again_first_of_all_and_what_google_took_is_no_loss(st
     ("given", "why"),
     [
         ({"runners": BUSY}, "its runner has a job"),
-        ({"runners": (), "scopes": dict.fromkeys(FLEET.scopes, DARK)}, "GitHub does not say whether it runs a job"),
+        ({"runners": (), "scopes": dict.fromkeys(PAIR.scopes, DARK)}, "GitHub does not say whether it runs a job"),
         ({"runners": LOST, "engine": "an `up` runs"}, "an `up` runs"),
         ({"runners": LOST, "requests_source": DARK},
          "operator requests cannot be read, such as that a zone is given up"),
@@ -120,7 +111,7 @@ def test_what_was_replaced_and_never_served_waits_and_people_are_told_after_some
 
 def test_a_vm_that_is_not_there_is_made_and_not_before_people_can_be_heard() -> None:
     gone = sight(s0="", runners=LOST)
-    memory = sweeps(FLEET, gone, 1)[-1].memory
+    memory = sweeps(PAIR, gone, 1)[-1].memory
     later: dict[str, Any] = {"memory": replace(memory, creating={}, sweeps=9), "after": 60.0}
     proposal = of(proposed(gone, **later), Create)
     action = proposal.action
@@ -154,7 +145,7 @@ AWAY_NODE = node(ZERO.name, zone=AWAY, capacity=CapacityKind.SPOT)
 
 
 def away(**given: Any) -> Observed:
-    return seen(FLEET, nodes=(AWAY_NODE, *nodes(FLEET)[1:]), **{"zones": BOTH, **given})
+    return seen(PAIR, nodes=(AWAY_NODE, *nodes(PAIR)[1:]), **{"zones": BOTH, **given})
 
 
 def test_a_vm_away_takes_no_more_jobs_and_is_then_made_again_at_home() -> None:
@@ -196,7 +187,7 @@ def test_a_drained_vm_away_goes_once_its_runner_is_gone_or_its_grace_is_over(
 
 def test_a_hidden_orphan_is_told_and_neither_deleted_nor_waited_for() -> None:
     other = sight(replace(ORPHAN, state="HIDDEN"))
-    memory = sweeps(FLEET, other, 1)[-1].memory
+    memory = sweeps(PAIR, other, 1)[-1].memory
     found = proposed(other, replace(memory, sweeps=9), after=120)
     assert [each.rule for each in found.findings if each.subject == ORPHAN.name] == ["orphan-hidden"]
     assert (found.waiting, found.proposals) == ([], [])
@@ -216,7 +207,7 @@ def test_what_only_people_can_free_or_mend_is_told_where_it_is_declared(
 ) -> None:
     key = BackoffKey(zone, V5E.name, CapacityKind.PREEMPTIBLE)
     wait = Backoff(failures=1, trouble=trouble, last=START, until=START + SWEEP, since=START, text="no chips left")
-    found = proposed(sight(), replace(sweeps(FLEET, sight(), 1)[-1].memory, backoff={key: wait}))
+    found = proposed(sight(), replace(sweeps(PAIR, sight(), 1)[-1].memory, backoff={key: wait}))
     told = [(each.subject, each.rule, each.reason) for each in found.findings]
     assert told == ([(str(key), rule, "no chips left")] if rule else [])
 
@@ -249,8 +240,8 @@ def test_a_source_that_does_not_answer_is_told_by_its_name(rule: str, observed: 
 
 
 def test_an_orphan_that_serves_is_first_drained_and_counts_as_a_loss() -> None:
-    serving = sight(ORPHAN, runners=(*served(FLEET), runner(ORPHAN.name, number=99)))
-    memory = sweeps(FLEET, serving, 1)[-1].memory
+    serving = sight(ORPHAN, runners=(*served(PAIR), runner(ORPHAN.name, number=99)))
+    memory = sweeps(PAIR, serving, 1)[-1].memory
     found = proposed(serving, replace(memory, sweeps=9), after=60)
     proposal = of(found, Drain)
     assert (proposal.pool, proposal.takes, proposal.deletes, proposal.freeze) == (POOL, ORPHAN.name, True, False)
@@ -260,8 +251,8 @@ def test_an_orphan_that_serves_is_first_drained_and_counts_as_a_loss() -> None:
 
 def test_a_runner_of_no_vm_is_removed_once_it_was_gone_for_long() -> None:
     gone = runner(f"{POOL}-{HOME}-8", number=88, online=False)
-    observed = sight(runners=(*served(FLEET), gone))
-    memory = sweeps(FLEET, observed, 1)[-1].memory
+    observed = sight(runners=(*served(PAIR), gone))
+    memory = sweeps(PAIR, observed, 1)[-1].memory
     found = proposed(observed, replace(memory, sweeps=9), after=24 * 60)
     action = of(found, RemoveRunner).action
     assert isinstance(action, RemoveRunner)
@@ -273,9 +264,9 @@ def test_a_runner_of_no_vm_is_removed_once_it_was_gone_for_long() -> None:
     ("state", "attempts", "waits"), [("FAILED", 1, True), ("FAILED", 0, False), ("PREEMPTED", 1, False)]
 )
 def test_a_create_whose_vm_never_served_begins_a_wait_of_its_place(state: str, attempts: int, waits: bool) -> None:
-    one = FLEET.slots[1]
+    one = PAIR.slots[1]
     memory = replace(EMPTY, vms={one.name: VmMemory(seen=START, attempts=attempts, tried={HOME: START})})
-    observed = seen(FLEET, nodes=nodes(FLEET, s1=state), runners=served(FLEET, but=(one.name,)), zones=BOTH)
+    observed = seen(PAIR, nodes=nodes(PAIR, s1=state), runners=served(PAIR, but=(one.name,)), zones=BOTH)
     found = proposed(observed, memory)
     key = BackoffKey(HOME, V5E.name, CapacityKind.PREEMPTIBLE)
     kept = {at: (wait.trouble, wait.text) for at, wait in found.judge.memory.backoff.items()}
