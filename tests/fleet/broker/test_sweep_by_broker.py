@@ -11,11 +11,8 @@ from infra.fleet.broker.github_app import GitHubApp
 from infra.fleet.broker.keeper import AT_ONCE
 from infra.fleet.broker.settings import BUCKET as BUCKET_NAME
 from infra.fleet.broker.settings import PROJECT as PROJECT_NAME
-from infra.fleet.controller.act import Actor
-from infra.fleet.controller.actions import RemoveRunner
 from infra.fleet.controller.by_broker import BrokerApi
 from infra.fleet.controller.desired import Desired
-from infra.fleet.controller.events import Result
 from infra.fleet.controller.github import RunnerApi
 from infra.fleet.controller.manifests import read
 from infra.fleet.controller.memory import Memory, ScopeMemory
@@ -24,7 +21,7 @@ from infra.fleet.controller.observed import KNOWN
 from infra.fleet.place import BROKER, TOKEN, told_place
 from infra.model import bucket_names
 from infra.operations.fleet.looks import declared_place
-from tests.fleet.broker.broker_world import BUCKET, CONTROLLER, PROJECT, REPO, STACK, VM, World, manifest
+from tests.fleet.broker.broker_world import BUCKET, CONTROLLER, PROJECT, REPO, STACK, World, manifest
 from tests.model.given import parse, pool, stack_text
 
 SCOPE = f"repos/{REPO}"
@@ -52,14 +49,6 @@ def desired() -> Desired:
 def observed(world: World) -> Any:
     observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=api(world))
     return observer.observe(desired(), Memory())
-
-
-def actor(world: World) -> Actor:
-    return Actor(google=world.google, records=world.records, github=api(world), desired=desired())
-
-
-def removing(number: int, name: str) -> RemoveRunner:
-    return RemoveRunner(id=number, name=name, scope=SCOPE, rule="runner-ghost", reason="it is offline")
 
 
 def left(world: World, scope: str) -> Any:
@@ -101,16 +90,6 @@ def test_however_many_scopes_have_left_the_broker_answers_for_each(
     seen = observer.observe(desired(), memory)
     assert seen.left == dict.fromkeys(scopes, KNOWN)
     assert most < AT_ONCE
-
-
-def test_a_ghost_goes_and_one_that_came_back_stays(world: World) -> None:
-    name = f"{VM}-00abcd"
-    number = world.hub.add_runner(REPO, name, status="offline")["id"]
-    assert actor(world).do(removing(number, name)).result is Result.DONE
-    assert world.runners() == []
-    number = world.hub.add_runner(REPO, name, status="online")["id"]
-    assert actor(world).do(removing(number, name)).result is Result.CHANGED
-    assert len(world.runners()) == 1
 
 
 # Which way

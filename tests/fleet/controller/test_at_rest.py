@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from infra.fleet.controller.actions import Drain, RemoveRunner, verb
 from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.versions import PoolVersion
 from tests.fleet.controller.given_fleet import (
@@ -28,9 +27,3 @@ def test_a_rollout_that_is_paused_stands_once_no_vm_is_waited_for() -> None:
     begun = sweeps(desired, going, 1, memory=memory, start=START + minutes(4))[-1]
     halted = sweeps(desired, paused, 2, memory=begun.memory, start=START + minutes(6))[-1]
     assert not halted.at_rest, "its canary may still fail, and then all go back"
-
-
-def test_people_read_what_the_table_says() -> None:
-    ghost = RemoveRunner(scope="repos/a/b", id=1, name="x", rule="runner-ghost", reason="")
-    assert verb(ghost) == "remove"
-    assert [verb(Drain(vm="x", on=on, rule="", reason="")) for on in (True, False)] == ["drain", "end drain"]

@@ -162,12 +162,6 @@ def test_an_unfit_vm_is_told_with_its_own_reason_and_another_with_none() -> None
     assert (idle.rule.id, idle.detail, idle.until) == ("slot-serving", "", None)
 
 
-def test_a_vm_of_a_pool_that_serves_nothing_is_looked_at_by_its_state_alone() -> None:
-    bare = replace(ZERO, serves=())
-    desired = replace(PAIR, slots=(bare, ONE))
-    assert judge(sight(), desired).slot(bare).rule.id == "slot-runnerless"
-
-
 def test_where_a_vm_stands_is_where_it_is_made_then_where_it_is_then_its_home() -> None:
     assert judge(sight()).zone(ZERO) == HOME
     assert judge(sight(s0="DELETING"), memory=Memory(creating=CREATING)).zone(ZERO) == AWAY

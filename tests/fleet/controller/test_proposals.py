@@ -14,8 +14,6 @@ from infra.fleet.controller.memory import EMPTY, Backoff, Memory, VmMemory
 from infra.fleet.controller.observed import KNOWN, Observed, Trouble
 from infra.fleet.controller.propose import Proposals
 from infra.fleet.controller.rules import remakes
-from infra.fleet.reports import Phase, ReportSeen
-from infra.fleet.versions import AssignedVersion, PoolVersion
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
     AWAY,
@@ -27,7 +25,6 @@ from tests.fleet.controller.given_fleet import (
     START,
     SWEEP,
     V5E,
-    fleet,
     judge,
     minutes,
     node,
@@ -185,14 +182,6 @@ def test_a_drained_vm_away_goes_once_its_runner_is_gone_or_its_grace_is_over(
         assert not [each for each in found.proposals if isinstance(each.action, Drain)]
 
 
-def test_a_hidden_orphan_is_told_and_neither_deleted_nor_waited_for() -> None:
-    other = sight(replace(ORPHAN, state="HIDDEN"))
-    memory = sweeps(PAIR, other, 1)[-1].memory
-    found = proposed(other, replace(memory, sweeps=9), after=120)
-    assert [each.rule for each in found.findings if each.subject == ORPHAN.name] == ["orphan-hidden"]
-    assert (found.waiting, found.proposals) == ([], [])
-
-
 @pytest.mark.parametrize(
     ("zone", "trouble", "rule"),
     [
@@ -210,17 +199,6 @@ def test_what_only_people_can_free_or_mend_is_told_where_it_is_declared(
     found = proposed(sight(), replace(sweeps(PAIR, sight(), 1)[-1].memory, backoff={key: wait}))
     told = [(each.subject, each.rule, each.reason) for each in found.findings]
     assert told == ([(str(key), rule, "no chips left")] if rule else [])
-
-
-def test_what_stands_idle_though_it_has_no_image_is_told_of_its_pool() -> None:
-    one = fleet(1)
-    (only,) = one.slots
-    word = ReportSeen(vm=only.name, pool=POOL, phase=Phase.PULLING, at=START, proved=HOME)
-    observed = seen(one, runners=(), reports={only.name: word}, targets={POOL: PoolVersion()})
-    memory = replace(EMPTY, vms={only.name: VmMemory(seen=START, assigned=AssignedVersion("", ""))})
-    found = proposed(observed, memory, desired=one)
-    told = [(each.subject, each.rule, bool(each.reason)) for each in found.findings if each.rule == "slot-imageless"]
-    assert told == [(POOL, "slot-imageless", True)]
 
 
 @pytest.mark.parametrize(

@@ -62,9 +62,7 @@ class Lie:
 class SimulatedTpus:
     """nodes: by full name. operations: by zone and full name. stockouts: until when a zone has no capacity.
 
-    ghosts: until when a zone takes creates of which nothing comes. mute: zones whose VMs never register. created: the
-        zone of each create that was taken.
-
+    ghosts: until when a zone takes creates of which nothing comes.
     creates: seconds that a create takes, from and to.
     a_minute: creates within a minute that are taken, until `limited`; each further one is answered by 429. hangs: until
         when the deletes of a VM's name take, where they hang.
@@ -79,8 +77,6 @@ class SimulatedTpus:
         self.lies: dict[str, Lie] = {}
         self.stockouts: dict[str, float] = {}
         self.ghosts: dict[str, float] = {}
-        self.mute: set[str] = set()
-        self.created: list[str] = []
         self.a_minute, self.limited = 0, 0.0
         self.hangs: dict[str, float] = {}
         self._asked: list[float] = []
@@ -119,12 +115,9 @@ class SimulatedTpus:
         if short and world.draw("answer", name, world.now) < 0.3:
             raise refusal(429, f'There is no more capacity in the zone "{zone}"')
         made = self._operation(zone)
-        self.created.append(zone)
         if self.ghosts.get(zone, 0) > world.now:
             made["done"] = True
             return dict(made)
-        if zone in self.mute:
-            world.struck[name.rpartition("/")[2], "mute"] += 1
         self.add(zone, name.rpartition("/")[2], body.get("labels", {}), body, state="CREATING")
         node = self.nodes[name]
 
