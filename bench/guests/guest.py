@@ -179,15 +179,15 @@ class Guest:
         if not self._jobs_wait or disk.number:
             return False
         try:
-            work = self._around.control.take_work(disk.jit)
+            job = self._around.control.take_work(disk.jit)
         except ControlError:
             # The registration was lost, and nobody tells the runner.
             return False
-        if work["job"] is None:
+        if job is None:
             return False
-        disk.number, disk.conclusion = work["job"]["id"], "success"
-        disk.ends = None if work["seconds"] is None else self._now + work["seconds"]
-        machine.carry_out(self._core.hear(machine.say(f"Running job: {work['job']['name']}")))
+        disk.number, disk.conclusion = job["id"], "success"
+        disk.ends = None if job["seconds"] is None else self._now + job["seconds"]
+        machine.carry_out(self._core.hear(machine.say(f"Running job: {job['name']}")))
         return True
 
     def _end_job(self) -> None:

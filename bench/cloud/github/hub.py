@@ -18,17 +18,7 @@ from bench.cloud.cloud import Cloud
 from bench.cloud.errors import ApiError, JsonObject
 from bench.cloud.faults import FaultRule, FaultTarget
 from bench.cloud.github import apps, records
-from bench.cloud.github.routes import (
-    Ask,
-    GitHubAnswer,
-    GitHubError,
-    Made,
-    Paged,
-    Route,
-    User,
-    find,
-    missing,
-)
+from bench.cloud.github.routes import Ask, GitHubAnswer, GitHubError, Handler, Made, Paged, User, find, missing
 from bench.cloud.requestlog import LoggedRequest
 from bench.cloud.wire import HttpRequest, Reply, parsed_json
 
@@ -36,7 +26,6 @@ BASE = "/github/api/v3"
 # https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api, read 2026-11-21.
 REQUESTS_AN_HOUR = 5000
 HOUR = 3600.0
-_PAGE, _LONGEST_PAGE = 30, 100
 _JSON = {"content-type": "application/json; charset=utf-8", "x-github-media-type": "github.v3; format=json"}
 
 
@@ -48,61 +37,53 @@ class Hub:
         """Answer one request below `BASE`, whatever it is."""
 
         def work(entry: LoggedRequest) -> Reply:
-            route, ids = find(request.verb, request.path.removeprefix(BASE))
-            entry.method = route.name
-            return self._handled(request, route, ids)
+            handler, ids = find(request.verb, request.path.removeprefix(BASE))
+            entry.method = f"github.{getattr(handler, '__name__', '')}"
+            return self._handled(request, entry.method, handler, ids)
 
         return self._cloud.log.answered(request, lambda: self._cloud.now, work, _refused)
 
-    def _handled(self, request: HttpRequest, route: Route, ids: Mapping[str, str]) -> Reply:
-        with self._cloud.store.transaction():
-            self._cloud.settle()
+    def _handled(self, request: HttpRequest, method: str, handler: Handler, ids: Mapping[str, str]) -> Reply:
+        place = ids.get("org") or "/".join(ids[name] for name in ("owner", "name") if name in ids)
+        with self._cloud.request():
             user, account = apps.holder(self._cloud, request.headers.get("authorization", ""))
-            refusal, rate = self._counted(account)
-        if refusal:
-            raise refusal
-        with self._cloud.store.transaction():
-            target = FaultTarget(method=route.name, project=_where(ids), name=next(reversed(list(ids.values())), ""))
-            error, slow, lost = self._cloud.faults.of_request(target, self._cloud.now)
+            spent, rate = self._counted(account)
+            target = FaultTarget(method=method, project=place, name=["", *ids.values()][-1])
+            error, slow, lost = (None, 0.0, False) if spent else self._cloud.faults.of_request(target, self._cloud.now)
+        if spent:
+            raise GitHubError(403, "API rate limit exceeded for user ID 1.", headers=rate)
         if error:
             raise _struck(error, rate)
         with self._cloud.store.transaction():
-            ask = self._ask(request, user, ids)
-            reply = _sent(ask, request, route.handler(ask))
+            ask = self._ask(request, user, ids, place)
+            reply = _sent(ask, request, handler(ask))
         return replace(reply, headers={**reply.headers, **rate}, delay=slow, broken=lost)
 
-    def _counted(self, account: str) -> tuple[GitHubError | None, dict[str, str]]:
-        """Takes one request off what the account has left in this hour; the headers that say so."""
+    def _counted(self, account: str) -> tuple[bool, dict[str, str]]:
+        """Takes one request off what the account has left in this hour: whether there was none, and the headers that
+        say so."""
         now = self._cloud.now
         found = self._cloud.store.find(records.RATE, account)
         rate = found.body if found and found.body["reset"] > now else {"used": 0, "reset": now + HOUR}
         spent = rate["used"] >= REQUESTS_AN_HOUR
-        rate["used"] = min(rate["used"] + 1, REQUESTS_AN_HOUR)
+        rate["used"] += not spent
         self._cloud.store.put(records.RATE, account, rate, now=now)
-        headers = {
-            "x-ratelimit-limit": str(REQUESTS_AN_HOUR),
-            "x-ratelimit-remaining": str(REQUESTS_AN_HOUR - rate["used"]),
-            "x-ratelimit-reset": str(ceil(rate["reset"])),
-        }
-        said = "API rate limit exceeded for user ID 1."
-        return (GitHubError(403, said, headers=headers) if spent else None), headers
+        left = {"limit": REQUESTS_AN_HOUR, "remaining": REQUESTS_AN_HOUR - rate["used"], "reset": ceil(rate["reset"])}
+        return spent, {f"x-ratelimit-{name}": str(each) for name, each in left.items()}
 
-    def _ask(self, request: HttpRequest, user: User, ids: Mapping[str, str]) -> Ask:
+    def _ask(self, request: HttpRequest, user: User, ids: Mapping[str, str], place: str) -> Ask:
         body = parsed_json(request.data)
-        if isinstance(body, list):
-            # GitHub takes labels as a bare array too, and its clients send them so.
-            body = {"labels": body}
-        repo = records.repository(self._cloud, _where(ids))["full_name"] if "owner" in ids else ""
-        if not user.reaches(repo or ids.get("org", "")):
+        if not user.reaches(place):
             raise missing()
         return Ask(
             cloud=self._cloud,
             user=user,
             ids=ids,
-            query=dict(parse_qsl(request.query, keep_blank_values=True)),
-            body=body or {},
+            query=dict(parse_qsl(request.query)),
+            # GitHub takes labels as a bare array too, and its clients send them so.
+            body={"labels": body} if isinstance(body, list) else body or {},
             base=f"{request.root}{BASE}",
-            repo=repo,
+            where=records.place(self._cloud, place) if place else "",
         )
 
 
@@ -119,10 +100,6 @@ def _struck(rule: FaultRule, rate: Mapping[str, str]) -> GitHubError:
     return GitHubError(rule.code, said, headers={**rate, "retry-after": str(ceil(rule.seconds))})
 
 
-def _where(ids: Mapping[str, str]) -> str:
-    return ids["org"] if "org" in ids else f"{ids.get('owner', '')}/{ids.get('name', '')}"
-
-
 def _sent(ask: Ask, request: HttpRequest, answer: GitHubAnswer) -> Reply:
     match answer:
         case None:
@@ -137,18 +114,12 @@ def _sent(ask: Ask, request: HttpRequest, answer: GitHubAnswer) -> Reply:
 
 def _page(ask: Ask, request: HttpRequest, listing: Paged) -> Reply:
     """The page that `page` and `per_page` name; one past the end is empty, as on GitHub."""
-    size = min(max(_whole(ask.query.get("per_page"), _PAGE), 1), _LONGEST_PAGE)
-    page = max(_whole(ask.query.get("page"), 1), 1)
+    size, page = min(int(ask.query.get("per_page", 30)), 100), int(ask.query.get("page", 1))
     total = len(listing.items)
     shown = list(listing.items[(page - 1) * size : page * size])
     following = f"{request.root}{request.path}?{urlencode({**ask.query, 'page': page + 1})}"
     more = {"link": f'<{following}>; rel="next"'} if page * size < total else {}
-    body = shown if listing.key is None else {"total_count": total, listing.key: shown}
-    return Reply(200, _text(body), {**_JSON, **more})
-
-
-def _whole(text: str | None, default: int) -> int:
-    return int(text) if text and text.isdigit() else default
+    return Reply(200, _text({"total_count": total, listing.key: shown} if listing.key else shown), {**_JSON, **more})
 
 
 def _text(body: JsonObject | list[JsonObject]) -> bytes:

@@ -5,8 +5,9 @@ Owns matching of paths, what a handler is given and how GitHub says no. Leaves b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
@@ -15,31 +16,18 @@ from bench.cloud.errors import ApiError, JsonObject
 
 
 class GitHubError(ApiError):
-    """A refusal in GitHub's shape. errors: the list of a 422. headers: such as Retry-After."""
+    """A refusal in GitHub's shape. headers: such as Retry-After."""
 
-    def __init__(
-        self,
-        code: int,
-        message: str,
-        *,
-        errors: Sequence[JsonObject] = (),
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, code: int, message: str, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(code, message)
-        self.errors = tuple(errors)
         self.headers = headers or {}
 
     def to_json(self) -> JsonObject:
-        return {"message": self.message, **({"errors": list(self.errors)} if self.errors else {})}
+        return {"message": self.message}
 
 
 def missing() -> GitHubError:
     return GitHubError(404, "Not Found")
-
-
-def unprocessable(where: str, code: str, **more: str) -> GitHubError:
-    """422 as GitHub says it; code: `already_exists`, `custom`."""
-    return GitHubError(422, "Validation Failed", errors=[{"field": where, "code": code, **more}])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +57,10 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request. ids: variables of the path, decoded. repo: `owner/name` in the spelling it was made with, or empty.
+    """One request. ids: variables of the path, decoded. base: where paths start for the client.
 
-    base: where paths start for the client, without a slash at the end.
+    where: the repository, `owner/name` in the spelling it was made with, or the organisation, as `records.scope` has
+    it; empty where the path names neither.
     """
 
     cloud: Cloud
@@ -80,7 +69,7 @@ class Ask:
     query: Mapping[str, str]
     body: JsonObject
     base: str
-    repo: str = ""
+    where: str
 
     def number(self, name: str) -> int:
         """A numeric variable of the path. Raises 404."""
@@ -114,44 +103,22 @@ GitHubAnswer: TypeAlias = "JsonObject | list[JsonObject] | Paged | Made | None"
 Handler: TypeAlias = "Callable[[Ask], GitHubAnswer]"
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """name: what fault rules match as their method: `github.` and the handler's name."""
-
-    verb: str
-    segments: tuple[str, ...]
-    handler: Handler = field(repr=False)
-
-    @property
-    def name(self) -> str:
-        return f"github.{getattr(self.handler, '__name__', '')}"
-
-
-ROUTES: list[Route] = []
+ROUTES: list[tuple[str, re.Pattern[str], Handler]] = []
 
 
 def serves(verb: str, template: str) -> Callable[[Handler], Handler]:
     """Register a function as the answer to a verb on a path such as `/repos/{owner}/{name}/labels`."""
 
     def register(handler: Handler) -> Handler:
-        ROUTES.append(Route(verb, tuple(template.strip("/").split("/")), handler))
+        ROUTES.append((verb, re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", template)), handler))
         return handler
 
     return register
 
 
-def find(verb: str, path: str) -> tuple[Route, dict[str, str]]:
-    """The route of a path with its variables; literal segments win over variables. Raises 404."""
-    segments = [unquote(segment) for segment in path.strip("/").split("/")]
-    fitting = [route for route in ROUTES if route.verb == verb and _fits(route.segments, segments)]
-    if not fitting:
-        raise missing()
-    route = min(fitting, key=lambda each: [part.startswith("{") for part in each.segments])
-    pairs = zip(route.segments, segments, strict=True)
-    return route, {part[1:-1]: segment for part, segment in pairs if part.startswith("{")}
-
-
-def _fits(template: Sequence[str], segments: Sequence[str]) -> bool:
-    return len(template) == len(segments) and all(
-        part.startswith("{") or part == segment for part, segment in zip(template, segments, strict=True)
-    )
+def find(verb: str, path: str) -> tuple[Handler, dict[str, str]]:
+    """The handler of a path with its variables. No two fit the same verb and path. Raises 404."""
+    for served, pattern, handler in ROUTES:
+        if served == verb and (found := pattern.fullmatch(path)):
+            return handler, {name: unquote(text) for name, text in found.groupdict().items()}
+    raise missing()

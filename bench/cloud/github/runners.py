@@ -10,70 +10,41 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
 
-from bench.cloud.cloud import Cloud
 from bench.cloud.errors import JsonObject
 from bench.cloud.github import records
 from bench.cloud.github.apps import token_digest
-from bench.cloud.github.routes import (
-    Ask,
-    GitHubAnswer,
-    GitHubError,
-    Made,
-    Paged,
-    missing,
-    serves,
-)
+from bench.cloud.github.routes import Ask, GitHubAnswer, GitHubError, Made, Paged, missing, serves
 from bench.cloud.store import Resource
 
 JIT_LIFE = 3600.0
 """Seconds within which a just-in-time configuration must be used."""
 DEFAULT_GROUP = 1
 _REPO, _ORG = "/repos/{owner}/{name}/actions", "/orgs/{org}/actions"
-_SHOWN = ("id", "name", "os", "status", "busy", "labels", "runner_group_id")
-_OF_REPO, _OF_ORG = "administration", "organization_self_hosted_runners"
-
-
-@dataclass(frozen=True, slots=True)
-class _Runners(Sequence[JsonObject]):
-    """Those of a repository or an organisation, of which a page costs what it has, however many there are."""
-
-    cloud: Cloud
-    where: str
-
-    def __len__(self) -> int:
-        return self.cloud.store.count(records.RUNNER, records.key(self.where))
-
-    def __getitem__(self, part: Any) -> Any:
-        found = self.cloud.store.each(records.RUNNER, records.key(self.where), part)
-        return [shown(each.body) for each in found]
+_HIDDEN = {"secret", "connect_by", "connected", "job"}
 
 
 @serves("GET", _REPO + "/runners")
 @serves("GET", _ORG + "/runners")
 def list_runners(ask: Ask) -> GitHubAnswer:
     """Needs administration, which no token of a workflow run has."""
-    where = _reading(ask)
+    _demand(ask, "read")
     name = ask.query.get("name")
-    if name is None:
-        return Paged(_Runners(ask.cloud, where), key="runners")
-    runners = (shown(found.body) for found in records.each(ask.cloud, records.RUNNER, where))
-    return Paged([runner for runner in runners if runner["name"] == name], key="runners")
+    runners = (shown(found.body) for found in records.each(ask.cloud, records.RUNNER, ask.where))
+    return Paged([runner for runner in runners if name in (None, runner["name"])], key="runners")
 
 
 @serves("GET", _REPO + "/runners/{id}")
 @serves("GET", _ORG + "/runners/{id}")
 def get_runner(ask: Ask) -> GitHubAnswer:
-    return shown(_runner(ask, _reading(ask)).body)
+    return shown(_runner(ask, "read").body)
 
 
 @serves("DELETE", _REPO + "/runners/{id}")
 @serves("DELETE", _ORG + "/runners/{id}")
 def delete_runner(ask: Ask) -> GitHubAnswer:
-    found = _runner(ask, _reading(ask, "write"))
+    found = _runner(ask, "write")
     if found.body["busy"]:
         said = f'Runner "{found.body["name"]}" is currently running a job and cannot be deleted.'
         raise GitHubError(422, said)
@@ -84,74 +55,55 @@ def delete_runner(ask: Ask) -> GitHubAnswer:
 @serves("POST", _REPO + "/runners/generate-jitconfig")
 @serves("POST", _ORG + "/runners/generate-jitconfig")
 def generate_jitconfig(ask: Ask) -> GitHubAnswer:
-    return _registered(ask, _reading(ask, "write"))
-
-
-@serves("GET", _ORG + "/runner-groups")
-def list_runner_groups(ask: Ask) -> GitHubAnswer:
-    groups = records.each(ask.cloud, records.GROUP, _reading(ask))
-    return Paged([group.body for group in groups], key="runner_groups")
-
-
-def shown(body: JsonObject) -> JsonObject:
-    """A runner as the API shows it."""
-    return {name: body[name] for name in _SHOWN if name in body}
-
-
-def labels_json(labels: list[str]) -> list[JsonObject]:
-    return [
-        {"id": place, "name": label, "type": "read-only" if label == "self-hosted" else "custom"}
-        for place, label in enumerate(labels, 1)
-    ]
-
-
-def _reading(ask: Ask, level: str = "read") -> str:
-    """Whose runners the path names: a repository's or an organisation's. Raises 403 and 404."""
-    ask.demand(_OF_ORG if "org" in ask.ids else _OF_REPO, level=level)
-    return _owner(ask)
-
-
-def _owner(ask: Ask) -> str:
-    if "org" not in ask.ids:
-        return ask.repo
-    found = ask.cloud.store.find(records.ORGANIZATION, ask.ids["org"].lower())
-    if found is None:
-        raise missing()
-    return records.scope(found.body["login"])
-
-
-def _runner(ask: Ask, where: str) -> Resource:
-    found = ask.cloud.store.find(records.RUNNER, records.key(where, ask.number("id")))
-    if found is None:
-        raise missing()
-    return found
-
-
-def _registered(ask: Ask, where: str) -> Made:
+    _demand(ask, "write")
     name, group = ask.body["name"], ask.body["runner_group_id"]
-    groups = (found.body["id"] for found in records.each(ask.cloud, records.GROUP, where))
-    if group not in (groups if where.startswith("@") else {DEFAULT_GROUP}):
+    groups = {found.body["id"] for found in records.each(ask.cloud, records.GROUP, ask.where)}
+    if group not in (groups or {DEFAULT_GROUP}):
         raise missing()
-    if any(found.body["name"] == name for found in records.each(ask.cloud, records.RUNNER, where)):
+    if any(found.body["name"] == name for found in records.each(ask.cloud, records.RUNNER, ask.where)):
         raise GitHubError(409, f"Already exists - A runner with the name {name} already exists.")
-    number, secret = records.next_id(ask.cloud), secrets.token_urlsafe(30)
+    secret = secrets.token_urlsafe(30)
     content = {
-        "id": number,
-        "name": name,
-        "os": "unknown",
-        "status": "offline",
-        "busy": False,
-        "labels": labels_json(ask.body["labels"]),
+        **runner_json(name, ask.body["labels"], os="unknown", status="offline"),
         "runner_group_id": group,
         "secret": token_digest(secret),
         "connect_by": ask.cloud.now + JIT_LIFE,
         "connected": False,
     }
-    ask.cloud.store.insert(records.RUNNER, records.key(where, number), content, now=ask.cloud.now)
-    return Made({"runner": shown(content), "encoded_jit_config": _encoded(ask, where, content, secret)})
+    made = records.add(ask.cloud, records.RUNNER, ask.where, content)
+    return Made({"runner": shown(made), "encoded_jit_config": _encoded(ask, made, secret)})
 
 
-def _encoded(ask: Ask, where: str, runner: JsonObject, secret: str) -> str:
+@serves("GET", _ORG + "/runner-groups")
+def list_runner_groups(ask: Ask) -> GitHubAnswer:
+    _demand(ask, "read")
+    return Paged([group.body for group in records.each(ask.cloud, records.GROUP, ask.where)], key="runner_groups")
+
+
+def runner_json(name: str, labels: Iterable[str], *, os: str = "linux", status: str, busy: bool = False) -> JsonObject:
+    """A runner that no program is of yet."""
+    shown_labels = [
+        {"id": place, "name": label, "type": "read-only" if label == "self-hosted" else "custom"}
+        for place, label in enumerate(labels, 1)
+    ]
+    return {"name": name, "os": os, "status": status, "busy": busy, "labels": shown_labels}
+
+
+def shown(body: JsonObject) -> JsonObject:
+    """A runner as the API shows it."""
+    return {name: each for name, each in body.items() if name not in _HIDDEN}
+
+
+def _demand(ask: Ask, level: str) -> None:
+    ask.demand("organization_self_hosted_runners" if "org" in ask.ids else "administration", level=level)
+
+
+def _runner(ask: Ask, level: str) -> Resource:
+    _demand(ask, level)
+    return records.get(ask.cloud, records.RUNNER, records.key(ask.where, ask.number("id")))
+
+
+def _encoded(ask: Ask, runner: JsonObject, secret: str) -> str:
     """Files by name, each in base64, all of it in base64: the form that the runner unpacks."""
     home = ask.base.removesuffix("/api/v3")
     files = {
@@ -159,7 +111,7 @@ def _encoded(ask: Ask, where: str, runner: JsonObject, secret: str) -> str:
             "agentId": str(runner["id"]),
             "agentName": runner["name"],
             "ephemeral": "true",
-            "gitHubUrl": f"{home}/{where.removeprefix('@')}",
+            "gitHubUrl": f"{home}/{ask.where.removeprefix('@')}",
         },
         ".credentials": {"scheme": "OAuth", "data": {"clientId": str(runner["id"]), "secret": secret}},
     }

@@ -47,31 +47,26 @@ def open_pull(
     labels: list[str] | None = None,
 ) -> int:
     """Open a pull request from a branch, of a fork where one is named; the answer is its number."""
-    repo = records.repository(cloud, repository)["full_name"]
+    repo = records.place(cloud, repository)
     source = head_repository or repo
-    pull = {
-        "head": {"repository": source, "branch": branch, "sha": sha},
-        "base": {"repository": repo, "branch": base, "sha": "0" * 40},
-    }
-    made = records.add_issue(
-        cloud, repo, title="A pull request", body="", author=source.partition("/")[0], labels=labels or [], pull=pull
-    )
-    return made.body["number"]
+    head = {"ref": branch, "sha": sha, "repo": {"full_name": source}}
+    into = {"ref": base, "sha": "0" * 40, "repo": {"full_name": repo}}
+    said = {"title": "A pull request", "labels": labels or []}
+    made = records.add_issue(cloud, repo, source.partition("/")[0], said, pull_request={}, head=head, base=into)
+    return made["number"]
 
 
 @obeys
 def push_to_pull(cloud: Cloud, repository: str, number: int, sha: str) -> None:
     """Give a pull request another head commit."""
-    found = records.issue(cloud, repository, number)
-    pull = found.body["pull"]
-    records.save(cloud, found, pull={**pull, "head": {**pull["head"], "sha": sha}})
+    found = records.get(cloud, records.ISSUE, records.key(repository, number))
+    records.save(cloud, found, head={**found.body["head"], "sha": sha})
 
 
 @obeys
 def add_comments(cloud: Cloud, repository: str, number: int, author: str, bodies: list[str]) -> list[int]:
     """Comments by anybody on an issue or a pull request; the answer is their ids."""
-    made = [records.add_comment(cloud, repository, number, body=text, author=author) for text in bodies]
-    return [comment.body["id"] for comment in made]
+    return [records.add_comment(cloud, repository, number, author, text)["id"] for text in bodies]
 
 
 @obeys
@@ -85,9 +80,8 @@ def add_organization(cloud: Cloud, login: str, *, groups: list[str] | None = Non
     known = {found.body["name"]: found.body["id"] for found in records.each(cloud, records.GROUP, where)}
     for name in ["Default", *(groups or [])]:
         if name not in known:
-            known[name] = records.next_id(cloud) if known else runners.DEFAULT_GROUP
-            group = {"id": known[name], "name": name}
-            cloud.store.put(records.GROUP, records.key(where, known[name]), group, now=cloud.now)
+            default = {} if known else {"id": runners.DEFAULT_GROUP}
+            known[name] = records.add(cloud, records.GROUP, where, {"name": name, **default})["id"]
     return known
 
 
@@ -125,51 +119,29 @@ def add_runner(
     labels: list[str] | None = None,
 ) -> JsonObject:
     """A runner of a repository, or of an organisation. status: `online` or `offline`."""
-    number = records.next_id(cloud)
-    content = {
-        "id": number,
-        "name": name,
-        "os": "linux",
-        "status": status,
-        "busy": busy,
-        "labels": runners.labels_json(labels or ["self-hosted"]),
-    }
-    cloud.store.put(records.RUNNER, records.key(_where(cloud, repository), number), content, now=cloud.now)
-    return content
+    made = runners.runner_json(name, labels or ["self-hosted"], status=status, busy=busy)
+    return records.add(cloud, records.RUNNER, records.place(cloud, repository), made)
 
 
 @obeys
 def lose_runner(cloud: Cloud, repository: str, name: str) -> None:
     """The registration of that name is gone, and its VM knows nothing of it."""
-    for found in list(records.each(cloud, records.RUNNER, _where(cloud, repository))):
+    for found in list(records.each(cloud, records.RUNNER, records.place(cloud, repository))):
         if found.body["name"] == name:
             cloud.store.delete(records.RUNNER, found.name)
             return
     raise GitHubError(404, f"{repository} has no runner {name!r}")
 
 
-def _where(cloud: Cloud, place: str) -> str:
-    """A repository, or an organisation as it stands where one would."""
-    if "/" in place:
-        return records.repository(cloud, place)["full_name"]
-    return records.scope(cloud.store.get(records.ORGANIZATION, place.lower()).body["login"])
-
-
 @obeys
-def leave(cloud: Cloud, token: str, remaining: int, *, reset_in: float = 3600.0) -> None:
-    """Leave a token this many requests until, in so many seconds of cloud time, the hour is over."""
-    _leave(cloud, token_digest(token), remaining, reset_in)
+def leave(cloud: Cloud, account: str, remaining: int, *, reset_in: float = 3600.0) -> None:
+    """Leave a token this many requests until, in so many seconds of cloud time, the hour is over.
 
-
-@obeys
-def leave_installation(cloud: Cloud, installation: int, remaining: int, *, reset_in: float = 3600.0) -> None:
-    """As `leave`, for all tokens of an installation together, which is how GitHub counts them."""
-    _leave(cloud, f"installation/{installation}", remaining, reset_in)
-
-
-def _leave(cloud: Cloud, account: str, remaining: int, reset_in: float) -> None:
+    account: the token, or `installation/NUMBER` of all tokens of one, which GitHub counts together.
+    """
+    counted = account if account.startswith("installation/") else token_digest(account)
     content = {"used": REQUESTS_AN_HOUR - remaining, "reset": cloud.now + reset_in}
-    cloud.store.put(records.RATE, account, content, now=cloud.now)
+    cloud.store.put(records.RATE, counted, content, now=cloud.now)
 
 
 @obeys

@@ -19,7 +19,6 @@ from bench.cloud.store import Resource
 CONCLUSIONS = ("success", "failure", "cancelled")
 LOST_AFTER = 600.0
 """Seconds after which GitHub gives up the job of a runner that it hears nothing of. It publishes no figure."""
-_LENGTH = "seconds-of-job/"
 
 
 @obeys
@@ -49,22 +48,17 @@ def _lost(cloud: Cloud, event: DueEvent) -> None:
 
 
 @obeys
-def take_work(cloud: Cloud, jit: str) -> JsonObject:
-    """The oldest job that waits for labels which this runner has, where it serves the repository; or None.
-
-    seconds: how long the job takes, None where nobody said.
-    """
+def take_work(cloud: Cloud, jit: str) -> JsonObject | None:
+    """Begin the oldest job that waits for labels which this runner has, where it serves the repository; or None."""
     runner = _presented(cloud, jit)
     if runner.body["status"] != "online" or runner.body["busy"]:
         raise failed_precondition(f"Runner {runner.body['name']} is {runner.body['status']} or has a job.")
-    for job in sorted(cloud.store.each(records.JOB), key=lambda each: each.body["id"]):
+    for job in _jobs(cloud):
         if job.body["status"] == "queued" and _serves(runner, job):
             changes = {"status": "in_progress", "runner_id": runner.body["id"], "runner_name": runner.body["name"]}
-            job = records.save(cloud, job, **changes, started_at=whole_seconds(cloud.now))
-            _tell_run(cloud, job, status="in_progress")
             records.save(cloud, runner, busy=True, job=job.name)
-            return {"job": job.body, "seconds": cloud.store.setting(f"{_LENGTH}{job.body['id']}")}
-    return {"job": None, "seconds": None}
+            return records.save(cloud, job, **changes, started_at=whole_seconds(cloud.now)).body
+    return None
 
 
 @obeys
@@ -73,67 +67,42 @@ def end_job(cloud: Cloud, jit: str, conclusion: str = "success") -> JsonObject:
     runner = _presented(cloud, jit)
     if not runner.body["busy"]:
         raise failed_precondition(f"Runner {runner.body['name']} has no job.")
-    return _over(cloud, runner, conclusion).body
+    return _over(cloud, runner, conclusion)
 
 
 @obeys
 def queue_job(
-    cloud: Cloud,
-    repository: str,
-    labels: list[str],
-    *,
-    name: str = "Tests",
-    event: str = "push",
-    head_sha: str = "0" * 40,
-    head_branch: str = "main",
-    seconds: float | None = None,
+    cloud: Cloud, repository: str, labels: list[str], *, name: str = "Tests", seconds: float | None = None
 ) -> JsonObject:
     """A run with one job that waits for a runner with these labels. seconds: how long it takes, for guests of VMs."""
-    repo = records.repository(cloud, repository)["full_name"]
-    run, number = records.next_id(cloud), records.next_id(cloud)
-    content = {
-        "id": run,
-        "name": name,
-        "event": event,
-        "status": "queued",
-        "conclusion": None,
-        "head_sha": head_sha,
-        "head_branch": head_branch,
-    }
-    cloud.store.insert(records.RUN, records.key(repo, run), content, now=cloud.now)
     job = {
-        "id": number,
-        "run_id": run,
+        "run_id": records.next_id(cloud),
         "name": name,
         "status": "queued",
         "conclusion": None,
         "labels": labels,
-        "runner_id": None,
-        "runner_name": None,
+        "seconds": seconds,
         "created_at": whole_seconds(cloud.now),
-        "started_at": None,
-        "completed_at": None,
+        **dict.fromkeys(("runner_id", "runner_name", "started_at", "completed_at")),
     }
-    if seconds is not None:
-        cloud.store.set_setting(f"{_LENGTH}{number}", seconds)
-    return cloud.store.insert(records.JOB, records.key(repo, number), job, now=cloud.now).body
+    return records.add(cloud, records.JOB, records.place(cloud, repository), job)
 
 
 @obeys
 def jobs(cloud: Cloud) -> list[JsonObject]:
     """Every job there was, the oldest first, each with its `repository`."""
-    found = sorted(cloud.store.each(records.JOB), key=lambda each: each.body["id"])
-    return [{**job.body, "repository": job.name.rpartition("/")[0]} for job in found]
+    return [{**job.body, "repository": job.name.rpartition("/")[0]} for job in _jobs(cloud)]
 
 
-def _over(cloud: Cloud, runner: Resource, conclusion: str) -> Resource:
+def _jobs(cloud: Cloud) -> list[Resource]:
+    return sorted(cloud.store.each(records.JOB), key=lambda each: each.body["id"])
+
+
+def _over(cloud: Cloud, runner: Resource, conclusion: str) -> JsonObject:
     """The runner's job has ended, and with it the runner."""
-    held = cloud.store.get(records.JOB, runner.body["job"])
-    ended = {"status": "completed", "conclusion": conclusion}
-    job = records.save(cloud, held, **ended, completed_at=whole_seconds(cloud.now))
-    _tell_run(cloud, job, **ended)
+    held, ended = cloud.store.get(records.JOB, runner.body["job"]), {"status": "completed", "conclusion": conclusion}
     cloud.store.delete(records.RUNNER, runner.name)
-    return job
+    return records.save(cloud, held, **ended, completed_at=whole_seconds(cloud.now)).body
 
 
 def _presented(cloud: Cloud, jit: str) -> Resource:
@@ -151,9 +120,3 @@ def _serves(runner: Resource, job: Resource) -> bool:
     near = repo.partition("/")[0] == where[1:] if where.startswith("@") else repo == where
     held = {label["name"].lower() for label in runner.body["labels"]}
     return near and {label.lower() for label in job.body["labels"]} <= held
-
-
-def _tell_run(cloud: Cloud, job: Resource, **changes: object) -> None:
-    repo = job.name.rpartition("/")[0]
-    run = cloud.store.get(records.RUN, records.key(repo, job.body["run_id"]))
-    records.save(cloud, run, **changes)

@@ -78,15 +78,17 @@ def members(schema: Schema, value: Any) -> Iterator[tuple[str, Schema, Any]]:
 
 def merged(schema: Schema, old: Any, new: Any) -> Any:
     """A value laid over another: members of objects and items with a key are merged, null removes what it names, and
-    all else takes the other's place."""
+    all else takes the other's place. Of the directives of strategic merge patches, `$patch: delete` is followed."""
     if isinstance(new, dict) and isinstance(old, dict) and schema.get("x-kubernetes-map-type") != "atomic":
-        over = {name: merged(_member(schema, name) or ANY, old.get(name), each) for name, each in new.items()}
-        return {name: each for name, each in {**old, **over}.items() if each is not None}
+        said = {name: each for name, each in new.items() if not name.startswith("$")}
+        over = {name: merged(_member(schema, name) or ANY, old.get(name), each) for name, each in said.items()}
+        gone = new.get("$patch") == "delete"
+        return None if gone else {name: each for name, each in {**old, **over}.items() if each is not None}
     if isinstance(new, list) and isinstance(old, list) and schema.get(_HOW) in ("map", "set"):
         items = {key: each for key, _, each in members(schema, old)}
         items |= {key: merged(inner, items.get(key), each) for key, inner, each in members(schema, new)}
-        return list(items.values())
-    return merged(schema, {}, new) if isinstance(new, dict) and old != {} else new
+        return [each for each in items.values() if each is not None]
+    return new
 
 
 def fitted(schema: Schema, value: Any, unknown: list[str], at: str = "", *, filled: bool = False) -> Any:

@@ -120,6 +120,11 @@ def test_patches_merge_and_remove(cluster: LocalCluster) -> None:
     main, side = patched.spec.template.spec.containers
     assert (main.image, main.ports[0].container_port, side.name) == ("two", 8080, "side")
     assert patched.metadata.generation == 2
+    away = [{"name": "side", "$patch": "delete"}]
+    directives = {"$setElementOrder/containers": [{"name": "main"}], "containers": away}
+    patched = apps.patch_namespaced_deployment("curriculum", "default", {"spec": {"template": {"spec": directives}}},
+                                               field_validation="Strict")  # fmt: skip
+    assert [each.name for each in patched.spec.template.spec.containers] == ["main"]
     path = "/api/v1/namespaces/default/configmaps/a"
     cluster.core.create_namespaced_config_map("default", {"metadata": {"name": "a"}, "data": {"x": "1", "y": "2"}})
     assert cluster.ask("PATCH", path, {"data": {"x": None}}, content=MERGE)["data"] == {"y": "2"}

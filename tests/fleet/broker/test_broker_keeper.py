@@ -98,7 +98,7 @@ def test_a_queue_is_looked_at_once_a_minute_however_often_it_is_asked_for(world:
 
 
 def test_what_is_left_of_githubs_hour_is_for_registrations(world: World) -> None:
-    world.hub.leave_installation(world.app["installation"], 900)
+    world.hub.leave(f"installation/{world.app['installation']}", 900)
     assert world.ask().status == 200
     reply = world.errand(f"/v1/queue?stack={STACK}")
     assert (reply.status, reply.reason) == (503, "github-limited")

@@ -29,7 +29,7 @@ tell() { "$REAL_CURL" -fsS --data "$2" "%s/_tidepool/$1"; }
 mine="{\\"jit\\":\\"$jit\\"}"
 tell connect "$mine" >/dev/null || exit 1
 echo "2026-11-21 08:00:00Z: Listening for Jobs"
-job=$(tell take_work "$mine" | jq -r '.job.name // empty')
+job=$(tell take_work "$mine" | jq -r '.name // empty')
 [[ -n $job ]] || exit 0
 echo "2026-11-21 08:00:01Z: Running job: $job"
 tell advance '{"seconds": 60}' >/dev/null

@@ -101,13 +101,13 @@ class GitHubInProcess:
         if found.offline_from is None:
             found.offline_from = self._world.now + (NOTICES if found.connected else 0)
 
-    def take_work(self, jit: str) -> dict[str, Any]:
+    def take_work(self, jit: str) -> dict[str, Any] | None:
         found = self._of(jit)
         if not self.queued:
-            return {"job": None, "seconds": None}
+            return None
         self.queued -= 1
         found.job_seconds = 300 + 6000 * self._world.draw("job", found.id) ** 3
-        return {"job": {"id": found.id, "name": f"job {found.id}"}, "seconds": found.job_seconds}
+        return {"id": found.id, "name": f"job {found.id}", "seconds": found.job_seconds}
 
     def end_job(self, jit: str, _conclusion: str) -> None:
         self._of(jit)
