@@ -1,21 +1,19 @@
 """Builders of images that a machine may have: docker with BuildKit, else Debian's buildah. Nothing is pushed.
 
 Owns what a builder is asked to build (an image's recipe, its context and every build argument that a builder service
-takes from its checkout) and how each is called for a build, for a look at what came out and for a smoke test in it. The
+takes from its checkout) and how each is called for a build and for a smoke test. The
 pipeline that scans, pushes and records is another matter (`images/steps`), as are bases, downloads and folders of uv
 (`infra.model.images.steps`).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,11 +21,10 @@ from pathlib import Path
 from infra.model.errors import ConfigError, Problem
 from infra.model.images.pins import Pins
 from infra.model.images.spec import DOCKERFILE, Image, ImageSpec
-from infra.model.images.steps import CHECKS, STEPS_FOLDER, build_args, parent_argument
+from infra.model.images.steps import CHECKS, STEPS_FOLDER, build_args
 
 CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 """Where Debian's tools look for certificates."""
-BASH = ("/bin/bash", "-s")
 SHOWN = 30
 """Lines of a failed command that an error repeats."""
 
@@ -56,43 +53,30 @@ def order(
     image: Image,
     *,
     context: Path | None = None,
-    images: Mapping[str, str] | None = None,
+    images: Mapping[str, str],
     target: str | None = None,
 ) -> Order:
     """The order for an image of the checkout `root`.
 
     context: a checkout of the image's own repository; this one where the image reads this one. images: build arguments
     that name images (BASE_IMAGE, PARENT_IMAGE), in place of what is pinned. target: a stage; downloads that only other
-    stages take need no checksum then. Raises ConfigError with every problem.
+    stages take need no checksum then. Raises ConfigError.
     """
-    given, folder = dict(images or {}), root / image.folder
     if context is None and image.context.repository == spec.recipes:
         context = root
-    problems = [
-        Problem(
-            f"{image.name} {parent_argument(image, each)}", "", "an image is built from its parent", f"{each} first"
-        )
-        for each in image.parents
-        if parent_argument(image, each) not in given
-    ]
-    if context is None or not context.is_dir():
+    if context is None:
         rule = f"the build reads a checkout of {image.context.repository}"
-        problems.append(Problem(f"{image.name} context", str(context or ""), rule, "the folder of such a checkout"))
-    if problems or context is None:
-        raise ConfigError(problems)
-    bases = [pin for argument, pin in image.bases.items() if argument not in given]
+        raise ConfigError([Problem(f"{image.name} context", "", rule, "--context FOLDER, of such a checkout")])
+    bases = [pin for argument, pin in image.bases.items() if argument not in images]
     pins.insist([*bases, *(() if target else image.downloads)])
-    arguments = {**build_args(spec, pins, image), **given, **_checkout(context, image)}
-    return Order(image=image.name, recipe=folder, context=context, arguments=arguments, target=target)
+    arguments = {**build_args(spec, pins, image), **images, **_checkout(context, image)}
+    return Order(image=image.name, recipe=root / image.folder, context=context, arguments=arguments, target=target)
 
 
 def _checkout(context: Path, image: Image) -> dict[str, str]:
     """Commit and time of the checkout; where git knows none, the start of Unix time, as an honest unknown."""
     command = ["git", "-C", str(context), "log", "-1", "--format=%H %ct"]
-    try:
-        shown = subprocess.run(command, check=False, capture_output=True, text=True).stdout
-    except FileNotFoundError:  # a machine without git
-        shown = ""
+    shown = subprocess.run(command, check=False, capture_output=True, text=True).stdout
     revision, seconds = shown.split() if shown else ("unknown", "0")
     return {
         "CREATED": datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -102,150 +86,107 @@ def _checkout(context: Path, image: Image) -> dict[str, str]:
     }
 
 
-Listener = Callable[[str], object]
-
-
 class BuildError(Exception):
     """A build or a smoke test failed; the message says which and what it printed last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An image on this machine. `size_bytes` is unpacked, its base included; `seconds` what the build took."""
+    """An image on this machine. seconds: what the build took."""
 
     image: str
     tag: str
-    image_id: str
-    size_bytes: int
-    layers: int
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Docker:
-    """BuildKit behind docker's own client."""
+class Builder:
+    """How a builder is called. command: how a build begins. client: the program with options of each of its calls."""
 
-    name: str = "docker buildx"
+    name: str
+    client: tuple[str, ...]
+    command: tuple[str, ...]
 
-    def build(self, order: Order, *, cached: bool = True, listen: Listener = str) -> Built:
-        """The built image; `cached=False` takes no layer of an earlier build. Each line of output goes to `listen`.
+    def build(self, order: Order, say: Callable[[str], object], *, cached: bool = True) -> Built:
+        """The built image; `cached=False` takes no layer of an earlier build. `say` gets each line of output.
 
         Raises BuildError, as `smoke` does.
         """
-        fresh = () if cached else ("--no-cache",)
-        command = ("docker", "buildx", "build", "--load", *fresh, *_common(order), str(order.context))
-        seconds = _timed(command, order, self.name, listen)
-        found = json.loads(output(("docker", "image", "inspect", order.tag)))[0]
-        return Built(order.image, order.tag, found["Id"], found["Size"], len(found["RootFS"]["Layers"]), seconds)
+        options = ["--file", str(order.recipe / DOCKERFILE), "--build-context", f"recipe={order.recipe}"]
+        options += ["--tag", order.tag, *(("--target", order.target) if order.target else ())]
+        for key, value in sorted(order.arguments.items()):
+            options += ["--build-arg", f"{key}={value}"]
+        if self is BUILDAH:
+            options += ["--ignorefile", str(order.recipe / f"{DOCKERFILE}.dockerignore")]
+            if bundle := os.environ.get("SSL_CERT_FILE"):
+                options += ["--volume", f"{bundle}:{CA_BUNDLE}:ro"]
+        if not cached:
+            options.append("--no-cache")
+        began, last = time.perf_counter(), deque[str](maxlen=SHOWN)
+        with subprocess.Popen(
+            (*self.client, *self.command, *options, str(order.context)),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        ) as running:  # fmt: skip
+            try:
+                for line in running.stdout or ():
+                    last.append(line.rstrip())
+                    say(last[-1])
+            except BaseException:
+                # Whoever ends this command alone, and not all of a terminal's, means the builder too.
+                running.terminate()
+                raise
+        if running.returncode != 0:
+            raise BuildError("\n".join((f"{self.name} could not build {order.image}:", *last)))
+        return Built(order.image, order.tag, round(time.perf_counter() - began, 1))
 
     def smoke(self, built: Built, script: Path) -> None:
         """Run the script in the image, as the image's user and without network."""
-        command = ("docker", "run", "--rm", "--interactive", "--network", "none", "--entrypoint", BASH[0])
-        _smoke((*command, built.tag, *BASH[1:]), built, script)
-
-
-@dataclass(frozen=True, slots=True)
-class Buildah:
-    """Debian's buildah as root, without daemon: chroot isolation on overlay storage.
-
-    Version 1.28 knows no `Dockerfile.dockerignore` and pulls from no registry that the machine does not reach. A
-    machine whose requests leave through a certificate authority of its own (SSL_CERT_FILE) lends its bundle to the
-    build's commands; it is mounted and never part of a layer.
-    """
-
-    name: str = "buildah"
-    command: tuple[str, ...] = ("buildah", "--storage-driver", "overlay")
-
-    def build(self, order: Order, *, cached: bool = True, listen: Listener = str) -> Built:
-        ignored = order.recipe / f"{DOCKERFILE}.dockerignore"
-        options = ("--isolation", "chroot", "--network", "host", "--format", "oci", "--ignorefile", str(ignored))
-        options += ("--layers",) if cached else ("--layers", "--no-cache")
-        if bundle := os.environ.get("SSL_CERT_FILE"):
-            options += ("--volume", f"{bundle}:{CA_BUNDLE}:ro")
-        command = (*self.command, "build", *options, *_common(order), str(order.context))
-        seconds = _timed(command, order, self.name, listen)
-        inspected = json.loads(output((*self.command, "inspect", "--type", "image", order.tag)))
-        layers = inspected["OCIv1"]["rootfs"]["diff_ids"]
-        return Built(
-            order.image, order.tag, f"sha256:{inspected['FromImageID']}", self._size(order.tag), len(layers), seconds
-        )
-
-    def smoke(self, built: Built, script: Path) -> None:
-        with self._container(built.tag) as container:
-            # chroot isolation shares the machine's network, so the command gets a network namespace of its own.
-            run = ("unshare", "--net", *self.command, "run", "--isolation", "chroot", container, "--", *BASH)
-            _smoke(run, built, script)
-
-    def _size(self, tag: str) -> int:
-        """Bytes of the files, as a container sees them; a file that two names share counts once."""
-        with self._container(tag) as container:
-            root = output((*self.command, "mount", container)).strip()
-            return int(output(("du", "--summarize", "--bytes", root)).split()[0])
-
-    @contextmanager
-    def _container(self, tag: str) -> Generator[str]:
-        container = output((*self.command, "from", "--pull-never", tag)).strip()
+        trouble, text = f"{built.image} did not pass its smoke test", smoke_text(built.image, script)
+        if self is DOCKER:
+            alone = ("run", "--rm", "--interactive", "--network", "none", "--entrypoint", "/bin/bash")
+            output((*self.client, *alone, built.tag, "-s"), trouble, text)
+            return
+        container = output((*self.client, "from", "--pull-never", built.tag)).strip()
         try:
-            yield container
+            # chroot isolation shares the machine's network, so the command gets a network namespace of its own.
+            run = ("unshare", "--net", *self.client, "run", "--isolation", "chroot", container, "--")
+            output((*run, "/bin/bash", "-s"), trouble, text)
         finally:
-            output((*self.command, "rm", container))
+            output((*self.client, "rm", container))
 
 
-Builder = Docker | Buildah
+DOCKER = Builder("docker buildx", ("docker",), ("buildx", "build", "--load"))
+"""BuildKit behind docker's own client."""
+BUILDAH = Builder(
+    "buildah",
+    ("buildah", "--storage-driver", "overlay"),
+    ("build", "--isolation", "chroot", "--network", "host", "--format", "oci", "--layers"),
+)
+"""Debian's buildah as root, without daemon: chroot isolation on overlay storage.
+
+Version 1.28 knows no `Dockerfile.dockerignore` and pulls from no registry that the machine does not reach. A machine
+whose requests leave through a certificate authority of its own (SSL_CERT_FILE) lends its bundle to the build's
+commands; it is mounted and never part of a layer.
+"""
 
 
 def local_builder() -> Builder | None:
     """The first builder that works here: docker with buildx and a daemon, then buildah as root; None for neither."""
-    if shutil.which("docker") and _works("docker", "buildx", "version") and _works("docker", "version"):
-        return Docker()
-    return Buildah() if shutil.which("buildah") and os.geteuid() == 0 else None
+    try:
+        output(("docker", "buildx", "version"))
+        output(("docker", "version"))
+    except (BuildError, FileNotFoundError):
+        return BUILDAH if shutil.which("buildah") and os.geteuid() == 0 else None
+    return DOCKER
 
 
-def _common(order: Order) -> tuple[str, ...]:
-    """Options that both builders spell alike."""
-    places = ("--file", str(order.recipe / DOCKERFILE), "--build-context", f"recipe={order.recipe}", "--tag", order.tag)
-    stage = ("--target", order.target) if order.target else ()
-    arguments = (text for key, value in sorted(order.arguments.items()) for text in ("--build-arg", f"{key}={value}"))
-    return (*places, *stage, *arguments)
-
-
-def _timed(command: Sequence[str], order: Order, builder: str, listen: Listener) -> float:
-    started, last = time.perf_counter(), deque[str](maxlen=SHOWN)
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-    ) as running:
-        try:
-            for line in running.stdout or ():
-                last.append(line.rstrip())
-                listen(last[-1])
-        except BaseException:
-            # Whoever ends this command alone, and not all of a terminal's, means the builder too.
-            running.terminate()
-            raise
-    if running.returncode != 0:
-        raise BuildError("\n".join((f"{builder} could not build {order.image}:", *last)))
-    return round(time.perf_counter() - started, 1)
-
-
-def _smoke(command: Sequence[str], built: Built, script: Path) -> None:
-    _ran(command, f"{built.image} did not pass its smoke test", smoke_text(built.image, script))
-
-
-def output(command: Sequence[str]) -> str:
-    """What the command printed; BuildError where it fails."""
-    return _ran(command, f"{' '.join(command)} failed")
-
-
-def _ran(command: Sequence[str], trouble: str, given: str | None = None) -> str:
+def output(command: Sequence[str], trouble: str = "", given: str | None = None) -> str:
+    """What the command printed; BuildError where it fails. trouble: what that means. given: its standard input."""
     done = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", input=given)
     if done.returncode != 0:
         last = (done.stdout + done.stderr).rstrip().splitlines()[-SHOWN:]
-        raise BuildError("\n".join((f"{trouble}:", *last)))
+        raise BuildError("\n".join((f"{trouble or ' '.join(command) + ' failed'}:", *last)))
     return done.stdout
-
-
-def _works(*command: str) -> bool:
-    return subprocess.run(command, check=False, capture_output=True).returncode == 0
 
 
 def smoke_text(image: str, script: Path) -> str:

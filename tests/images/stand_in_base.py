@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from bench.builds.builders import Buildah, output
+from bench.builds.builders import BUILDAH, output
 
 STAND_IN = "localhost/tidepool/base:bookworm"
 PACKAGES = ("ca-certificates", "python3", "python3-pip", "python3-venv")
@@ -21,18 +21,18 @@ def can_stand_in() -> bool:
     return shutil.which("mmdebstrap") is not None
 
 
-def stand_in(builder: Buildah) -> str:
+def stand_in() -> str:
     """The stand-in's name on this machine, made where it is not there yet; BuildError where it cannot be made."""
-    if output((*builder.command, "images", "--quiet", "--filter", f"reference={STAND_IN}")).strip():
+    if output((*BUILDAH.client, "images", "--quiet", "--filter", f"reference={STAND_IN}")).strip():
         return STAND_IN
     with tempfile.TemporaryDirectory() as folder:
         archive = Path(folder, "base.tar")
         included = ",".join(PACKAGES)
         output(("mmdebstrap", "--variant=minbase", "--mode=root", f"--include={included}", "bookworm", str(archive)))
-        container = output((*builder.command, "from", "scratch")).strip()
+        container = output((*BUILDAH.client, "from", "scratch")).strip()
         try:
-            output((*builder.command, "add", container, str(archive), "/"))
-            output((*builder.command, "commit", container, STAND_IN))
+            output((*BUILDAH.client, "add", container, str(archive), "/"))
+            output((*BUILDAH.client, "commit", container, STAND_IN))
         finally:
-            output((*builder.command, "rm", container))
+            output((*BUILDAH.client, "rm", container))
     return STAND_IN

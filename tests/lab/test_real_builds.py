@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from bench.builds.builders import Buildah, Builder, BuildError, Built, local_builder, order
+from bench.builds.builders import BUILDAH, Builder, BuildError, Built, local_builder, order
 from infra.model.images.pins import load_pins
 from infra.model.images.spec import ImageSpec
 from tests.images.stand_in_base import can_stand_in, stand_in
@@ -71,11 +70,11 @@ def builder() -> Builder:
 @pytest.fixture(scope="module")
 def base(builder: Builder) -> dict[str, str]:
     """The stand-in where buildah builds; docker pulls what is pinned."""
-    if not isinstance(builder, Buildah):
+    if builder is not BUILDAH:
         return {}
     if not can_stand_in():
         lacking("mmdebstrap is not here, which makes the stand-in base")
-    return {"BASE_IMAGE": stand_in(builder)}
+    return {"BASE_IMAGE": stand_in()}
 
 
 def built(builder: Builder, image: str, base: dict[str, str], **wanted: Path | str) -> Built:
@@ -83,18 +82,11 @@ def built(builder: Builder, image: str, base: dict[str, str], **wanted: Path | s
     assert not isinstance(context, str)
     stage = str(target) if target else None
     ordered = order(ROOT, SPEC, load_pins(ROOT), SPEC.image(image), context=context, images=base, target=stage)
-    return builder.build(ordered)
+    return builder.build(ordered, print)
 
 
-def test_the_controller_is_built_and_passes_its_smoke_test(
-    builder: Builder, base: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    image = built(builder, "controller", base)
-    builder.smoke(image, ROOT / "images/controller/smoke.sh")
-    with capsys.disabled():
-        sys.stdout.write(f"\ncontroller: {image.size_bytes / 1e6:.0f} MB, {image.layers} layers, {image.seconds} s\n")
-    assert image.size_bytes < 800e6
-    assert image.layers <= 12
+def test_the_controller_is_built_and_passes_its_smoke_test(builder: Builder, base: dict[str, str]) -> None:
+    builder.smoke(built(builder, "controller", base), ROOT / "images/controller/smoke.sh")
 
 
 def test_tpu_ci_is_built_up_to_the_runner(builder: Builder, base: dict[str, str], tmp_path: Path) -> None:

@@ -229,7 +229,6 @@ def world(folder: Path, registry: str, spec: ImageSpec) -> World:
     stacks = {name: load_stack(the_lab(), name) for name in ("ci", "training")}
     recorder = Recorder(registry)
     machine = BuildMachine(folder=folder / "machine", registry=registry, env={"TIDEPOOL_TOOLS": str(TOOLS)})
-    machine.folder.mkdir()
     recipes = tree(folder / "recipes", ("127.0.0.1", recorder.server.server_port))
     machine.offer(RECIPES, recipes, {commit(0xABC): 1_750_000_000})
     monorepo = folder / "monorepo"

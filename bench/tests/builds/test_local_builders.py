@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bench.builds.builders import Buildah, BuildError, Built, Docker, Order, local_builder, order
+from bench.builds.builders import BUILDAH, DOCKER, Builder, BuildError, Built, Order, local_builder, order
 from infra.model.errors import ConfigError
 from infra.model.images.pins import Pins, load_pins
 from infra.model.images.spec import ImageSpec
@@ -16,12 +16,7 @@ SPEC = ImageSpec.model_validate(yaml.safe_load((the_lab() / "images/images.yaml"
 PINS = load_pins(the_lab())
 RECORDING = """#!/bin/sh
 echo "$(basename "$0") $*" >>"$CALLS"
-case "$*" in
-  *"image inspect"*) echo '[{"Id": "sha256:1", "Size": 5, "RootFS": {"Layers": ["a", "b"]}}]' ;;
-  *inspect*) echo '{"FromImageID": "1", "OCIv1": {"rootfs": {"diff_ids": ["a", "b", "c"]}}}' ;;
-  *" from "*) echo container ;;
-  *" mount "*) echo "$ROOTFS" ;;
-esac
+case "$*" in *" from "*) echo container ;; esac
 [ -z "$FAILS" ] || case "$*" in *"$FAILS"*) echo "the reason"; exit 1 ;; esac
 """
 
@@ -34,10 +29,8 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("docker", "buildah", "unshare"):
         (folder / name).write_text(RECORDING)
         (folder / name).chmod(0o755)
-    (tmp_path / "rootfs").mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
-    monkeypatch.setenv("ROOTFS", str(tmp_path / "rootfs"))
     monkeypatch.setenv("FAILS", "")
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     return tmp_path / "calls"
@@ -48,39 +41,31 @@ def controller() -> Order:
 
 
 def test_docker_comes_before_buildah_which_needs_root(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert local_builder() == Docker()
+    assert local_builder() == DOCKER
     monkeypatch.setenv("FAILS", "version")
-    for user, found in ((0, Buildah()), (1000, None)):
+    for user, found in ((0, BUILDAH), (1000, None)):
         monkeypatch.setattr(os, "geteuid", lambda user=user: user)
         assert local_builder() == found
 
 
 def test_buildah_is_told_what_it_does_not_know_by_itself(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "/etc/own.crt")
-    built = Buildah().build(controller(), cached=False)
+    lines: list[str] = []
+    BUILDAH.build(controller(), lines.append, cached=False)
     called = calls.read_text()
-    assert (built.layers, built.image_id) == (3, "sha256:1")
     assert f"--ignorefile {the_lab()}/images/controller/Dockerfile.dockerignore" in called
     assert "--volume /etc/own.crt:/etc/ssl/certs/ca-certificates.crt:ro" in called, "mounted, never copied"
     assert "--no-cache" in called
     (calls.parent / "bin/buildah").write_text("#!/bin/sh\nprintf 'compiling \\377\\n'\nexit 1\n")
-    lines: list[str] = []
     with pytest.raises(BuildError, match="buildah could not build controller:\ncompiling \N{REPLACEMENT CHARACTER}"):
-        Buildah().build(controller(), listen=lines.append)
+        BUILDAH.build(controller(), lines.append)
     assert lines == ["compiling \N{REPLACEMENT CHARACTER}"]
 
 
 def test_a_build_gets_every_argument_that_its_recipe_takes(calls: Path) -> None:
-    built = Docker().build(controller())
-    assert (built.layers, built.size_bytes, built.image_id) == (2, 5, "sha256:1")
+    DOCKER.build(controller(), print)
     called = calls.read_text()
-    for name in (
-        "BASE_IMAGE=localhost/base",
-        "SOURCE_DATE_EPOCH=",
-        "REVISION=",
-        "CREATED=",
-        "SOURCE=https://github.com/",
-    ):
+    for name in ("BASE_IMAGE=localhost/base", "SOURCE_DATE_EPOCH=", "REVISION=", "CREATED=", "SOURCE=https://github."):
         assert f"--build-arg {name}" in called
     assert "--no-cache" not in called
 
@@ -93,7 +78,7 @@ def test_a_builder_is_ended_with_the_command_that_waits_for_it(calls: Path) -> N
         raise SystemExit
 
     with pytest.raises(SystemExit):
-        Docker().build(controller(), listen=stops)
+        DOCKER.build(controller(), stops)
     assert calls.read_text() == "ended\n"
 
 
@@ -106,10 +91,10 @@ def smoke_test(root: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("builder", [Docker(), Buildah()])
-def test_a_smoke_test_has_no_network(builder: Docker | Buildah, calls: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("builder", [DOCKER, BUILDAH])
+def test_a_smoke_test_has_no_network(builder: Builder, calls: Path, tmp_path: Path) -> None:
     script = smoke_test(tmp_path, "exit 0\n")
-    builder.smoke(Built("controller", "localhost/x", "sha256:1", 1, 1, 1.0), script)
+    builder.smoke(Built("controller", "localhost/x", 1.0), script)
     assert "--network none" in calls.read_text() or "unshare --net" in calls.read_text()
 
 
@@ -119,17 +104,13 @@ def test_a_failed_smoke_test_leaves_no_container_behind(
     monkeypatch.setenv("FAILS", "--net")
     script = smoke_test(tmp_path, "exit 1\n")
     with pytest.raises(BuildError, match="controller did not pass its smoke test"):
-        Buildah().smoke(Built("controller", "localhost/x", "sha256:1", 1, 1, 1.0), script)
+        BUILDAH.smoke(Built("controller", "localhost/x", 1.0), script)
     assert calls.read_text().splitlines()[-1].endswith("rm container")
 
 
-def test_an_order_without_context_or_parent_is_refused_with_both() -> None:
-    with pytest.raises(ConfigError) as refused:
-        order(the_lab(), SPEC, PINS, SPEC.image("levanter-incremental"))
-    assert [problem.subject for problem in refused.value.problems] == [
-        "levanter-incremental PARENT_IMAGE",
-        "levanter-incremental context",
-    ]
+def test_an_order_without_context_is_refused() -> None:
+    with pytest.raises(ConfigError, match="levanter-incremental context"):
+        order(the_lab(), SPEC, PINS, SPEC.image("levanter-incremental"), images={"PARENT_IMAGE": "localhost/base"})
 
 
 def test_what_is_unresolved_is_refused_unless_the_target_stage_does_without(tmp_path: Path) -> None:

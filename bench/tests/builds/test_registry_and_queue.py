@@ -1,4 +1,4 @@
-"""Processes of builds on this machine: none outlives who started it, and two commands share one queue."""
+"""Processes of builds on this machine: none outlives who started it, and no build is at work for ever."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from bench.builds import queue
-from bench.builds.machine import BuildMachine, BuildOutcome, StepStatus
+from bench.builds.machine import BuildMachine, Step
 from bench.builds.queue import BuildQueue
-from bench.cloud.control import ControlError
+from bench.builds.running import BuildOutcome
 from bench.registry import Registry
-from infra.tools.processes import one_at_a_time
 
 HOLDER = """
 import os, sys, pathlib
@@ -38,14 +37,16 @@ def test_a_registry_ends_with_whoever_started_it_however_that_ends(registry: Reg
 
 
 class Control:
-    """A queue of builds from which another command takes the first `overtaken` before this one does."""
+    """A queue of builds."""
 
     url = "http://127.0.0.1:1"
 
-    def __init__(self, *names: str, overtaken: int = 0) -> None:
-        self.waiting = [{"id": name, "name": name, "steps": []} for name in names]
-        self.working: list[dict[str, Any]] = []
-        self.overtaken = overtaken
+    def __init__(self, name: str, *working: str) -> None:
+        made = "2026-11-21T00:00:00Z"
+        self.listed = {
+            "QUEUED": [{"id": name, "name": name, "steps": [], "createTime": made}],
+            "WORKING": [{"id": each, "name": each} for each in working],
+        }
         self.reports: list[tuple[str, str]] = []
 
     def registry(self) -> dict[str, str]:
@@ -54,16 +55,11 @@ class Control:
     def clock(self) -> dict[str, float]:
         return {"offset": 0.0}
 
-    def builds(self, *status: str) -> list[dict[str, Any]]:
-        return list({"QUEUED": self.waiting, "WORKING": self.working}[" ".join(status)])
+    def builds(self, status: str) -> list[dict[str, Any]]:
+        return self.listed[status]
 
-    def take(self, name: str) -> dict[str, Any]:
-        taken = self.waiting.pop(0)
-        assert taken["name"] == name
-        self.overtaken -= 1
-        if self.overtaken >= 0:
-            raise ControlError(f"Build '{name}' is WORKING and not in the queue.")
-        return {**taken, "createTime": "2026-11-21T00:00:00Z"}
+    def take(self, name: str) -> None:
+        assert self.listed["QUEUED"].pop()["name"] == name
 
     def report(self, name: str, *, status: str, **more: object) -> None:
         del more
@@ -79,7 +75,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         builds.append(build["name"])
         if build["name"] == "interrupted":
             raise KeyboardInterrupt
-        return BuildOutcome(StepStatus.SUCCESS, ())
+        return BuildOutcome("SUCCESS", {})
 
     monkeypatch.setattr(queue, "answers", lambda address: bool(address))
     monkeypatch.setattr(queue, "run_build", run)
@@ -88,13 +84,6 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def build_queue(control: Control, home: Path) -> BuildQueue:
     return BuildQueue(control=control, home=home, root=home, recipes="owner/name")  # ty: ignore[invalid-argument-type]
-
-
-def test_a_build_that_another_command_takes_first_is_left_to_it(ran: list[str], tmp_path: Path) -> None:
-    control = Control("first", "second", overtaken=1)
-    assert build_queue(control, tmp_path).run_next(None) is not None
-    assert ran == ["second"]
-    assert control.reports == [("second", "SUCCESS")]
 
 
 def test_an_interrupted_build_is_cancelled_and_not_at_work_for_ever(ran: list[str], tmp_path: Path) -> None:
@@ -106,10 +95,8 @@ def test_an_interrupted_build_is_cancelled_and_not_at_work_for_ever(ran: list[st
 
 
 def test_a_build_whose_command_was_killed_is_not_at_work_for_ever(ran: list[str], tmp_path: Path) -> None:
-    control = Control("next")
-    control.working = [{"id": name, "name": name} for name in ("killed", "running")]
-    with one_at_a_time(tmp_path / "builds" / "running" / "at-work.lock"):
-        build_queue(control, tmp_path).run_next(None)
+    control = Control("next", "killed")
+    build_queue(control, tmp_path).run_next(None)
     assert ran == ["next"]
     assert control.reports == [("killed", "INTERNAL_ERROR"), ("next", "SUCCESS")]
 
@@ -127,6 +114,7 @@ def test_an_interrupted_step_leaves_no_process_behind(
 
     monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
     machine = BuildMachine(folder=tmp_path, registry=registry.address)
+    machine.clear()
     with pytest.raises(KeyboardInterrupt):
-        machine.run("step", ["tail", "-f", "/dev/null"], cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, timeout=60)
+        machine.run(Step(id="step", script="tail -f /dev/null", env={}, seconds=60), None)
     assert seen[0].returncode is not None
