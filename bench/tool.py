@@ -53,9 +53,9 @@ def clock(url: str | None) -> Clock:
 
 
 def status() -> dict[str, Any]:
-    from bench.operations import cloud
+    from bench.cloud import daemon
 
-    return cloud.status()
+    return daemon.status(workspace().home)
 
 
 def guests(url: str) -> LocalGuests:
@@ -77,7 +77,7 @@ def broker_settings(stack: str, url: str, audience: str) -> dict[str, str]:
 
 
 def registry(url: str, say: Callable[[str, Tone], None]) -> Reader:
-    from bench.operations.registry import stand_in
+    from bench.operations.cloud import stand_in
 
     return stand_in(url, say)
 
@@ -89,9 +89,9 @@ def use_api_server(kubeconfig: Path) -> str:
 
 
 def has_api_server(url: str, cluster: str) -> bool:
-    from bench.operations import kubernetes
+    from bench.cloud.kubernetes.control import KubernetesControl
 
-    return kubernetes.has_api_server(url, cluster)
+    return KubernetesControl(url).told_control_plane(cluster) is not None
 
 
 def build_image(lab: Any, image: Any, **wanted: Any) -> tuple[str, tuple[Any, ...]]:

@@ -81,7 +81,9 @@ class BuildQueue:
         return one_at_a_time(self.home / "builds" / "turn.lock")
 
     def _machine(self, name: str, described: Sequence[str], made: int, revision: str = "") -> BuildMachine:
-        """A machine with every checkout that is described, some after semicolons; the files of another repository are one made-up file.
+        """A machine with every checkout that is described, more than one in a text with semicolons.
+
+        The files of another repository are one made-up file.
 
         made: when a commit was made, of a repository without pushes. revision: what is built of another repository,
         where not its newest commit.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 import click
 
+from bench.commands import listed, table
 from bench.operations import builds as work
 from bench.operations import control
 from infra.cli import options
 from infra.cli.answers import Answer, answered
-from infra.cli.call import Invocation, called
 from infra.cli.echo import answer, echo
 from infra.cli.failures import FAILED
 
@@ -29,12 +29,12 @@ _commit_option = click.option("--commit", default="", help="Its forty digits; a 
 @click.option("--changed", multiple=True, metavar="FILE", help="A changed file; more may follow it.")
 @click.option("--branch", help="Where the commits went; main when left out.")
 @click.option("--tag", help="The tag that was made, in place of a branch.")
-@options.each(_commit_option, options.json_option)
-@called
+@_commit_option
+@answered
 def push(
-    call: Invocation, *, repository: str, more: tuple[str, ...], changed: tuple[str, ...], branch: str | None,
-    tag: str | None, commit: str,
-) -> None:  # fmt: skip
+    *, repository: str, more: tuple[str, ...], changed: tuple[str, ...], branch: str | None, tag: str | None,
+    commit: str,
+) -> Answer:  # fmt: skip
     """Push to a repository: every trigger that it is for puts a build into the queue.
 
     Says which images' jobs of GitHub it starts besides; `cloud builds jobs` runs them here.
@@ -46,11 +46,12 @@ def push(
     files, ref = [*changed, *more], {"branch": "" if tag else branch or "main", "tag": tag or ""}
     cloud = control.running()
     jobs = work.github_jobs(repository, files, **ref)
-    done = {**cloud.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
+    done: dict[str, Any] = {**cloud.push(repository, files, **ref, commit=commit), "github": jobs and asdict(jobs)}
     done["next"] = list(work.next_commands(done))
-    call.tell(done)
-    if not call.as_json:
-        call.say(*work.pushed_lines(done))
+    lines = [f"{repository} is at {done['commit']}", *table("triggers", done["triggers"], "name", "build", "reason")]
+    if jobs:
+        lines.append(f"{jobs.file} at GitHub: jobs of {', '.join(jobs.images) or 'no image'}; {jobs.why}")
+    return done, [*lines, *(f"next: {each}" for each in done["next"])]
 
 
 @click.group(cls=options.Group, short_help="Run builds of images on this machine.")
@@ -62,9 +63,7 @@ def builds() -> None:
 @answered
 def list_builds() -> Answer:
     """Say which builds there are and how they ended, the newest last."""
-    found = control.running().builds()
-    lines = [f"{each['status']:<14} {each['id']}  {' '.join(work.images_of(each))}" for each in found]
-    return {"builds": found}, lines or ["no build was started"]
+    return listed("builds", control.running().builds(), "status", "id", "tags")
 
 
 @builds.command()
@@ -73,14 +72,12 @@ def list_builds() -> Answer:
 @options.json_option
 def run(*, everything: bool, fault: str | None, as_json: bool) -> None:
     """Run the build that has waited longest in the local Cloud Build. Exit code 1 where one fails."""
-    done: list[dict[str, Any]] = []
-    for build, outcome in work.run_builds(fault):
-        done.append({"build": build["id"], "images": work.images_of(build), **work.outcome_json(outcome)})
-        if not as_json:
-            echo("\n".join(work.outcome_lines(f"build {build['id']} of {', '.join(work.images_of(build))}", outcome)))
-        if not everything:
-            break
-    _end(as_json, "builds", done, "no build waits; start one with `./tidepool cloud push`", work.build_again(done))
+
+    def again(failed: list[dict[str, Any]]) -> list[str]:
+        named = [f"./tidepool images build {each['images'][0]} --trigger --wait 0 --cloud local" for each in failed]
+        return [*named, "./tidepool cloud builds run"]
+
+    _run(as_json, "builds", work.run_builds(fault), again, everything=everything)
 
 
 @builds.command()
@@ -94,21 +91,30 @@ def jobs(*, repository: str, changed: tuple[str, ...], commit: str, fault: str |
 
     ./tidepool cloud builds jobs marin-community/tidepool --changed images/levanter-base/Dockerfile
     """
-    repository = work.image_repository(repository)
-    started, runs = work.run_jobs(repository, changed, commit, fault)
+    ran = work.run_jobs(repository, changed, commit, fault)
+    _run(as_json, "jobs", ran, lambda _: [work.jobs_command(repository, changed, commit)], everything=True)
+
+
+def _run(
+    as_json: bool,
+    key: str,
+    ran: Iterator[tuple[dict[str, Any], str]],
+    again: Callable[[list[dict[str, Any]]], list[str]],
+    *,
+    everything: bool,
+) -> None:
+    """Tell of builds or jobs while they run. again: the commands that try again what failed; nothing else does."""
     done: list[dict[str, Any]] = []
-    for name, outcome in runs:
-        done.append({"image": name, **work.outcome_json(outcome)})
+    for told, log in ran:
+        done.append(told)
         if not as_json:
-            echo("\n".join(work.outcome_lines(f"job {name}", outcome)))
-    again = (work.jobs_command(repository, changed, commit),) if work.failed(done) else ()
-    _end(as_json, "jobs", done, f"this push starts no job of an image; {started.why}", again)
-
-
-def _end(as_json: bool, key: str, done: Sequence[Mapping[str, Any]], nothing: str, again: Sequence[str]) -> None:
-    """Tell how it went. again: the commands that try again what failed, which nothing else does."""
-    lines = [f"next: {command}" for command in again]
-    lines[:0] = ["what failed is not tried again by itself"] if again else [] if done else [nothing]
-    answer(as_json, {key: done, "next": list(again)}, *lines)
-    if again:
+            title = f"{told.get('image') or ', '.join(told['images'])}: {told['status']}"
+            echo("\n".join((title, *table("steps", told["steps"], "status", "id", "seconds"), log)))
+        if not everything:
+            break
+    failed = [each for each in done if each["status"] != "SUCCESS"]
+    following = again(failed) if failed else []
+    lines = [f"next: {each}" for each in following] if done else [f"no {key} to run; start some with `cloud push`"]
+    answer(as_json, {key: done, "next": following}, *lines)
+    if failed:
         raise SystemExit(FAILED)

@@ -6,17 +6,15 @@ from typing import Any
 
 import click
 
-from bench.commands import builds, clusters, fleet
+from bench.cloud import daemon
+from bench.commands import builds, clusters, fleet, listed
 from bench.operations import cloud as process
 from bench.operations import control
 from infra.cli import options
 from infra.cli.answers import Answer, answered
 from infra.cli.call import Invocation, called
 from infra.cli.options import Duration
-from infra.preview import words
-from infra.preview.toned import Tone
-
-STACK_LABEL = "tidepool-stack"
+from infra.operations.workspace import workspace
 
 
 @click.group(cls=options.Group)
@@ -37,7 +35,9 @@ for _each in (
 @answered
 def start() -> Answer:
     """Start it in the background; one that runs already is left as it is."""
-    handle = process.start()
+    place = workspace()
+    place.make_home()
+    handle = daemon.ensure_running(place.home)
     return {"url": handle.url, "pid": handle.pid}, f"the local cloud runs at {handle.url} (pid {handle.pid})"
 
 
@@ -45,7 +45,7 @@ def start() -> Answer:
 @answered
 def stop() -> Answer:
     """End it. What it holds stays for the next start."""
-    stopped = process.stop()
+    stopped = daemon.stop(workspace().home)
     return {"stopped": stopped}, "stopped" if stopped else "it was not running"
 
 
@@ -55,68 +55,66 @@ def stop() -> Answer:
 def reset(call: Invocation) -> int:
     """End it and delete all that it holds, with the states of the stacks on it: the next `up` begins from nothing.
 
-    States in a backend of PULUMI_BACKEND_URL are named and left.
+    States in a backend of PULUMI_BACKEND_URL are left.
     """
-    left = [str(each) for each in process.states_elsewhere()]
-    if left:
-        said = (
-            "PULUMI_BACKEND_URL keeps states elsewhere, which are left; of a cloud that is gone, delete them by hand:"
-        )
-        call.say(said, *(f"  {each}" for each in left), tone=Tone.WARNING)
     call.ask("Deleting all of this checkout's local cloud, and the states of the stacks on it")
     done = process.reset()
-    return call.end({"reset": done, "left": left}, "the local cloud is empty" if done else "there was none")
+    return call.end({"reset": done}, "the local cloud is empty" if done else "there was none")
 
 
 @command.command()
 @answered
 def status() -> Answer:
     """Say whether it runs, where, and how many TPU VMs are in which state."""
-    found = process.status()
-    return found, process.status_lines(found)
+    found = daemon.status(workspace().home)
+    return found, [f"{key:<16} {value}" for key, value in found.items()]
 
 
 @command.command()
-@click.argument("vm", metavar="VM-NAME", type=options.Name("vm"))
+@fleet.vm_argument
 @answered
 def preempt(*, vm: str) -> Answer:
     """Take a spot or preemptible TPU VM away, as Google does; it stays listed as PREEMPTED."""
-    node = control.running_with(vm).preempt(vm)
-    stack = node.get("labels", {}).get(STACK_LABEL)
-    return node, [f"{vm} is {node['state']}", *([words.ended_words(stack, [vm])] if stack else [])]
+    node = control.running().preempt(vm)
+    return node, f"{vm} is {node['state']}"
 
 
 @command.command()
-@click.argument("vm", metavar="VM-NAME", type=options.Name("vm"))
+@fleet.vm_argument
 @click.option("--for", "seconds", type=Duration(), help="How long, in cloud time; 10m when left out.")
 @answered
 def maintain(*, vm: str, seconds: float | None) -> Answer:
     """Begin a maintenance event of a TPU VM."""
-    node = control.running_with(vm).maintain(vm, seconds)
+    node = control.running().maintain(vm, seconds)
     return node, f"{vm} is under maintenance: {node.get('health', node['state'])}"
+
+
+_RULE = (
+    # How a fault is bounded: the option, its name where that is another, its type, what it says.
+    ("--zone", "", None, "Zones, with * as a wildcard."),
+    ("--accelerator", "", None, "Accelerator types, with *."),
+    ("--name", "", None, "Names of VMs or other resources, with *."),
+    ("--method", "", None, "Methods such as tpu.projects.locations.nodes.create, with *."),
+    ("--running", "", None, "Images and bundles that `broken` is about, such as *@sha256:0a1b*."),
+    ("--code", "", int, "HTTP status of `error`; 503 when left out."),
+    ("--status", "", None, "Status of `operation`, such as INTERNAL."),
+    ("--message", "", None, "What the failure says."),
+    ("--late", "seconds", Duration(), "How late `slow` answers, `slow-boot` is up, `lag` shows."),
+    ("--per-hour", "", float, "Chance per VM and hour of `preempt`."),
+    ("--per-minute", "", int, "Requests of a project that `rate` takes a minute."),
+    ("--count", "", int, "How often; for ever when left out."),
+    ("--probability", "", float, "Chance that it happens to one request."),
+    ("--seed", "", int, "The same seed gives the same chances."),
+    ("--for", "lasting", Duration(), "How long, in cloud time."),
+)
 
 
 @command.command()
 @click.argument("kind", metavar="[KIND]", required=False, type=options.NearChoice(lambda: control.FAULTS))
-@click.option("--zone", help="Zones, with * as a wildcard.")
-@click.option("--accelerator", help="Accelerator types, with *.")
-@click.option("--name", help="Names of VMs or other resources, with *.")
-@click.option("--method", help="Methods such as tpu.projects.locations.nodes.create, with *.")
-@click.option("--running", help="Images and bundles that `broken` is about, such as *@sha256:0a1b*.")
-@click.option("--code", type=click.IntRange(400, 599), help="HTTP status of `error`; 503 when left out.")
-@click.option("--status", help="Status of `operation`, such as INTERNAL.")
-@click.option("--message", help="What the failure says.")
-@click.option("--late", "seconds", type=Duration(), help="How late `slow` answers, `slow-boot` is up, `lag` shows.")
-@click.option("--per-hour", type=float, help="Chance per VM and hour of `preempt`.")
-@click.option("--per-minute", type=click.IntRange(0), help="Requests of a project that `rate` takes a minute.")
-@click.option("--count", type=click.IntRange(1), help="How often; for ever when left out.")
-@click.option("--probability", type=click.FloatRange(0, 1), help="Chance that it happens to one request.")
-@click.option("--seed", type=int, help="The same seed gives the same chances.")
-@click.option("--for", "lasting", type=Duration(), help="How long, in cloud time.")
-@click.option("--mend", type=int, metavar="ID", help="Remove this fault.")
+@options.each(*(click.option(*filter(None, each[:2]), type=each[2], help=each[3]) for each in _RULE))
 @click.option("--mend-all", is_flag=True, help="Remove every fault.")
 @answered
-def fail(*, kind: str | None, lasting: float | None, mend: int | None, mend_all: bool, **rule: Any) -> Answer:
+def fail(*, kind: str | None, lasting: float | None, mend_all: bool, **rule: Any) -> Answer:
     """Make requests go wrong; without a KIND, list what is going wrong.
 
     \b
@@ -138,18 +136,18 @@ def fail(*, kind: str | None, lasting: float | None, mend: int | None, mend_all:
 
     One zone at 503, for ten minutes of cloud time: ./tidepool cloud fail error --zone us-west4-a --for 10m
     """
-    if kind is not None and not mend_all and mend is None:
+    if kind is not None:
         control.fail(kind, lasting=lasting, **rule)
     cloud = control.running()
-    if mend_all or mend is not None:
-        cloud.mend(mend)
-    faults = cloud.faults()
-    return {"faults": faults}, control.fault_lines(faults, kind)
+    if mend_all:
+        cloud.mend()
+    shown = ("id", "kind", "method", "zone", "accelerator", "name", "running", "code", "seconds", "count", "until")
+    return listed("faults", cloud.faults(), *shown)
 
 
 @command.command()
 @click.option("--advance", type=Duration(), help="Move the cloud's time forward: 90s, 24h, ...")
-@click.option("--compression", type=click.FloatRange(min=0, min_open=True), help="Divide operation delays by this.")
+@click.option("--compression", type=float, help="Divide operation delays by this.")
 @answered
 def clock(*, advance: float | None, compression: float | None) -> Answer:
     """Say what time it is in the cloud, or move it. What becomes due happens: 24 h end a preemptible VM."""
@@ -158,9 +156,8 @@ def clock(*, advance: float | None, compression: float | None) -> Answer:
         cloud.set_compression(compression)
     if advance is not None:
         control.advance_clock(advance)
-    now = cloud.clock()
-    now["compression"] = cloud.status()["compression"]
-    return now, control.clock_line(now)
+    now = {**cloud.clock(), "compression": cloud.status()["compression"]}
+    return now, f"{now['time']} ({now['offset']:.0f} s ahead; operation delays divided by {now['compression']:g})"
 
 
 @command.command()
@@ -170,7 +167,7 @@ def clock(*, advance: float | None, compression: float | None) -> Answer:
 def log(*, limit: int, failed: bool) -> Answer:
     """Show the last requests, oldest first. No body, query or header is ever kept."""
     entries = control.requests(limit, failed=failed)
-    return {"entries": entries}, control.request_lines(entries)
+    return listed("entries", entries, "status", "verb", "path", "milliseconds", "error")
 
 
 @command.command()
@@ -181,22 +178,25 @@ def log(*, limit: int, failed: bool) -> Answer:
     "--capacity", type=click.Choice(["on-demand", "preemptible", "reserved"]), default="preemptible", show_default=True,
     help="Which quota; spot draws on the preemptible one. reserved is a reservation.",
 )  # fmt: skip
-@click.option("--project", help="Whose; the project of the stack files when left out.")
+@fleet.project_option
 @click.option("--name", default="", help="Name of a reservation.")
 @click.option("--held-elsewhere", type=click.IntRange(0), default=0, help="Chips of it that others hold.")
-@click.option("--lift", is_flag=True, help="Remove the limit of ZONE and GENERATION.")
 @answered
 def limit(
-    *, zone: str | None, generation: str | None, chips: int | None, capacity: Any, project: str | None, name: str,
-    held_elsewhere: int, lift: bool,
-) -> Answer:  # fmt: skip
-    """Declare how many chips a zone, or a region, gives of a generation; without arguments, list the limits.
+    *, zone: str | None, generation: str | None, capacity: Any, project: str | None, chips: int | None, **more: Any
+) -> Answer:
+    """Declare how many chips a zone, or a region, gives of a generation; without CHIPS, that there is no limit.
 
-    A quota of 8 preemptible v5e chips: ./tidepool cloud limit us-west4-a v5e 8
+    Without arguments, list the limits. A quota of 8 preemptible v5e chips: ./tidepool cloud limit us-west4-a v5e 8
     """
+    cloud = control.running()
     if zone is not None:
-        if generation is None or (chips is None and not lift):
-            raise click.UsageError("a limit needs ZONE GENERATION CHIPS, and --lift needs ZONE GENERATION")
-        control.limit(zone, generation, None if lift else chips, capacity, project, name, held_elsewhere)
-    limits = control.running().limits()
-    return {"limits": limits}, control.limit_lines(limits)
+        if generation is None:
+            raise click.UsageError("a limit needs ZONE GENERATION CHIPS")
+        scope = {"project": project or control.stack_project(), "zone": zone, "generation": generation}
+        if chips is None:
+            cloud.lift(**scope, capacity=capacity)
+        else:
+            cloud.limit(**scope, capacity=capacity, chips=chips, **more)
+    shown = ("project", "zone", "generation", "capacity", "chips", "held", "held_elsewhere", "name")
+    return listed("limits", cloud.limits(), *shown)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import click
 
+from bench.commands import listed
 from bench.operations import control
 from infra.cli import options
 from infra.cli.answers import Answer, answered
 from infra.cli.options import Duration, Name, NearChoice
+
+vm_argument = click.argument("vm", metavar="VM-NAME", type=Name("vm"))
+project_option = click.option("--project", help="Whose; the project of the stack files when left out.")
 
 
 @click.group(cls=options.Group, short_help="List TPU VMs; add and remove some behind everybody's back.")
@@ -16,39 +20,32 @@ def node() -> None:
 
 
 @node.command(name="add")
-@click.argument("vm", metavar="VM-NAME", type=Name("vm"))
+@vm_argument
 @click.option("--zone", required=True, help="Where it stands.")
 @click.option("--managed", metavar="STACK/POOL", help="With the labels of a VM of ours; nobody's when left out.")
-@click.option("--accelerator", default="v5litepod-4", show_default=True)
-@click.option(
-    "--capacity", type=click.Choice(["on-demand", "spot", "preemptible", "reserved"]), default="preemptible",
-    show_default=True,
-)  # fmt: skip
-@click.option("--project", help="Whose; the project of the stack files when left out.")
+@project_option
 @answered
-def add_node(
-    *, vm: str, zone: str, managed: str | None, accelerator: str, capacity: str, project: str | None
-) -> Answer:
+def add_node(*, vm: str, zone: str, managed: str | None, project: str | None) -> Answer:
     """Add a TPU VM that is READY at once and runs nothing.
 
     \b
     an orphan, which the controller deletes:   cloud node add tpu-ci-us-west4-a-9 --zone us-west4-a --managed ci/tpu-ci
     somebody's, which it reports:              cloud node add research --zone us-west4-a
     """
-    made = control.add_node(vm, zone, managed, accelerator, capacity, project)
-    return made, f"{vm} is {made['state']} in {zone}, {'of ' + managed if managed else 'not managed'}"
+    made = control.add_node(vm, zone, managed, project)
+    return made, f"{vm} is {made['state']} in {zone}"
 
 
 @node.command(name="list")
 @answered
 def list_nodes() -> Answer:
     """List every TPU VM that stands, whoever made it."""
-    nodes = control.nodes()
-    return {"nodes": nodes}, control.node_lines(nodes)
+    nodes = sorted(control.running().nodes(), key=lambda each: each["name"].rpartition("/")[2])
+    return listed("nodes", nodes, "name", "acceleratorType", "state")
 
 
 @node.command(name="remove")
-@click.argument("vm", metavar="VM-NAME", type=Name("vm"))
+@vm_argument
 @answered
 def remove_node(*, vm: str) -> Answer:
     """Remove a TPU VM at once, without an operation."""
@@ -64,21 +61,17 @@ def runner() -> None:
 @runner.command(name="add")
 @click.argument("place", metavar="OWNER[/NAME]")
 @click.argument("name")
-@click.option("--online", is_flag=True, help="As if its program were connected.")
-@click.option("--label", "labels", multiple=True, help="A label of it; again for more.")
 @answered
-def add_runner(*, place: str, name: str, online: bool, labels: tuple[str, ...]) -> Answer:
-    """Add a registration of a repository, or of an organisation, with no VM behind it.
+def add_runner(*, place: str, name: str) -> Answer:
+    """Add an offline registration of a repository, or of an organisation, with no VM behind it.
 
     A ghost of ours, which the controller removes: cloud runner add marin-community/marin tpu-ci-us-west4-a-7-0a1b2c
     """
-    status = "online" if online else "offline"
-    made = control.running_github().add_runner(place, name, status=status, labels=list(labels))
-    return made, f"{name} is {status} at {place}"
+    return control.running_github().add_runner(place, name), f"{name} is offline at {place}"
 
 
 @runner.command(name="lose")
-@click.argument("vm", metavar="VM-NAME", type=Name("vm"))
+@vm_argument
 @answered
 def lose_runner(*, vm: str) -> Answer:
     """Make GitHub forget the registration of a VM; its runner goes on listening and hears nothing."""
@@ -101,8 +94,7 @@ def job() -> None:
 def queue_job(*, repository: str, labels: tuple[str, ...], seconds: float | None, name: str) -> Answer:
     """Queue a workflow run with one job, such as: cloud job queue marin-community/marin tpu-ci --for 10m"""
     queued = control.queue_job(repository, labels, name, seconds)
-    where = f"runs on {queued['vm']}" if queued["vm"] else f"waits for a runner with {', '.join(labels)}"
-    return queued, f"job {queued['id']} {where}"
+    return queued, f"job {queued['id']} " + (f"runs on {queued['vm']}" if queued["vm"] else "waits for a runner")
 
 
 @job.command(name="list")
@@ -110,8 +102,8 @@ def queue_job(*, repository: str, labels: tuple[str, ...], seconds: float | None
 @answered
 def list_jobs(*, ended_too: bool) -> Answer:
     """List jobs that wait or run, the oldest first, each with the number that `job end` takes."""
-    jobs, now = control.jobs(ended_too=ended_too)
-    return {"jobs": jobs}, control.job_lines(jobs, now)
+    shown = ("id", "repository", "name", "labels", "status", "conclusion", "vm", "created_at")
+    return listed("jobs", control.jobs(ended_too=ended_too), *shown)
 
 
 @job.command(name="end")
@@ -135,5 +127,4 @@ def guests() -> Answer:
     A guest boots, registers with the real broker, takes jobs, and writes the report that a VM would. `reconcile`,
     `status`, `why` and `cloud clock --advance` let them live as well.
     """
-    found = control.guests_now()
-    return {"guests": [control.guest_json(*entry) for entry in found]}, control.guest_lines(found)
+    return listed("guests", control.guests(), "vm", "state", "phase", "job_id", "job", "reason")

@@ -1,21 +1,20 @@
-"""The local cloud of a home as a process: found, or started where it is not running; ended; and its clock."""
+"""The local cloud of a home: found, or started where it is not running; its end, its clock and its registry."""
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bench.cloud import daemon
 from bench.cloud.control import CloudClock, Control
-from bench.cloud.daemon import Handle
 from infra.model.clock import Clock, machine_clock  # noqa: TID251 - a stopped cloud keeps how far it is ahead
-from infra.model.names import PULUMI_PROJECT
 from infra.operations.ports import CloudName, Tone
 from infra.operations.workspace import Workspace, workspace
+
+if TYPE_CHECKING:
+    from infra.fleet.images.oci import Reader
 
 _OTHER_CODE: Final = (
     "the local cloud (process {pid}) was started by another version of Tidepool: ./tidepool cloud stop ends it, and "
@@ -49,18 +48,6 @@ def home_clock() -> Clock:
     return lambda: machine_clock() + ahead
 
 
-def start() -> Handle:
-    """Start it in the background; one that runs already is left as it is."""
-    place = workspace()
-    place.make_home()
-    return daemon.ensure_running(place.home)
-
-
-def stop() -> bool:
-    """End it; whether it ran."""
-    return daemon.stop(workspace().home)
-
-
 def reset() -> bool:
     """End it, and forget all that it holds with the stacks' states of it; whether there was anything."""
     home = workspace().home
@@ -71,36 +58,20 @@ def reset() -> bool:
     return bool(held)
 
 
-def states_elsewhere(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
-    """States in a file backend of PULUMI_BACKEND_URL, which `reset` leaves: they may be of another cloud too."""
-    url = environ.get("PULUMI_BACKEND_URL", "")
-    if not url.startswith("file://"):
-        return ()
-    # Here, for a reset alone asks this, and it takes long to import.
-    from bench.engine.backend import Backend
+def stand_in(url: str, say: Callable[[str, Tone], None]) -> Reader:
+    """The registry that stands for all others beside the local cloud; one without answers where none runs.
 
-    states = Backend.from_url(url).files(PULUMI_PROJECT, "any").checkpoint.parent
-    return tuple(sorted(states.glob("*.json")))
+    It ends with that cloud's process. The cloud is told, or it would take each question for an outage to be waited out.
+    """
+    # With a client of registries, which a start of the cloud does without.
+    from bench.registry import ended
+    from infra.fleet.images.oci import NoRegistry, OciRegistry
 
-
-def status() -> dict[str, Any]:
-    """Whether it runs, where, and what it holds."""
-    return daemon.status(workspace().home)
-
-
-def status_lines(found: Mapping[str, Any]) -> list[str]:
-    if not found["running"]:
-        return ["the local cloud does not run; start it with `./tidepool cloud start`"]
-    nodes, builds = (
-        ", ".join(f"{count} {state}" for state, count in found[kind].items()) or "none" for kind in ("nodes", "builds")
-    )
-    return [
-        f"url       {found['url']}",
-        f"pid       {found['pid']}",
-        f"time      {found['time']}",
-        f"TPU VMs   {nodes}",
-        f"builds    {builds}",
-        f"faults    {found['faults']}",
-        f"limits    {found['limits']}",
-        f"requests  {found['requests']} in {found['uptimeSeconds']:.0f} s",
-    ]
+    control = Control(url)
+    address = control.registry()["address"]
+    if address and ended(address):
+        control.forget_registry()
+        said = "the registry beside the local cloud has ended, and what was pushed to it is gone; builds push anew"
+        say(said, Tone.WARNING)
+        address = None
+    return OciRegistry(stand_in=f"http://{address}") if address else NoRegistry()

@@ -6,10 +6,11 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
+from contextlib import suppress
 
 from bench.cloud.control import Control
 from bench.operations.cloud import cloud_clock
+from infra.fleet.broker import settings
 from infra.fleet.controller.by_broker import BrokerApi
 from infra.fleet.controller.github import GitHub, RunnerApi
 from infra.fleet.google import Api, GoogleError, clients, execute
@@ -18,17 +19,6 @@ from infra.model import names
 from infra.model.schema import StackConfig
 
 PERMISSIONS = {"administration": "write", "actions": "read", "organization_self_hosted_runners": "write"}
-_TAKEN = 409
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalApp:
-    """An app of the local GitHub. key_secret: its version in Secret Manager. api: the address of GitHub."""
-
-    id: int
-    installation: int
-    key_secret: str
-    api: str
 
 
 def repositories_served(config: StackConfig) -> tuple[str, ...]:
@@ -48,26 +38,26 @@ def keep_served(control: Control, repositories: Collection[str], groups: Collect
             control.add_organization(owner, groups=sorted(groups))
 
 
-def local_app(url: str, project: str, *, slug: str, account: str) -> LocalApp:
-    """The app of that name on an account, with a fresh key."""
-    control = Control(url)
+def local_app(url: str, project: str, *, slug: str, account: str) -> dict[str, str]:
+    """The app of that name on an account, with a fresh key, as settings of a broker."""
+    control = GitHubControl(url)
     app = control.add_app(slug, account=account, permissions=PERMISSIONS)
     control.forget_app_keys(app["id"])
     secret = f"{slug}-app-key"
+    name = f"projects/{project}/secrets/{secret}"
     with clients(project, url) as google:
         secrets = google.api(Api.SECRETS).projects().secrets()
-        try:
+        with suppress(GoogleError):  # it is there already, and gets another version
             body = {"replication": {"automatic": {}}}
             execute(secrets.create(parent=f"projects/{project}", secretId=secret, body=body), f"making {secret}")
-        except GoogleError as error:
-            if error.status != _TAKEN:
-                raise
-        name = f"projects/{project}/secrets/{secret}"
         payload = {"payload": {"data": base64.b64encode(app["key"].encode()).decode()}}
         execute(secrets.addVersion(parent=name, body=payload), f"writing {secret}")
-    return LocalApp(
-        id=app["id"], installation=app["installation"], key_secret=f"{name}/versions/latest", api=control.api
-    )
+    return {
+        settings.APP: str(app["id"]),
+        settings.INSTALLATION: str(app["installation"]),
+        settings.KEY_SECRET: f"{name}/versions/latest",
+        settings.GITHUB_API: control.api,
+    }
 
 
 _TOKEN = "tidepool-controller"  # noqa: S105 - known to the local GitHub alone, and to nobody else

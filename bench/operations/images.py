@@ -8,30 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
 
-from bench.builds.builders import Builder, BuildError, Built, local_builder, order
+from bench.builds.builders import BuildError, Built, local_builder, order
 from infra.model.images.spec import SMOKE_TEST, Image
 from infra.model.images.steps import parent_argument
 from infra.operations.declared.images import Lab
 from infra.operations.errors import Failure
 
-Listener: TypeAlias = Callable[[str, str], None]
-"""Is told of a build: the image and what became of it, or no image and a line that the builder printed."""
 _ELSEWHERE = (
     "where no registry is reached, build from a stand-in: docs/image-builds.md, Trying a recipe without a registry"
 )
-_MEGA = 1_000_000
 
 
 def build(
-    lab: Lab, image: Image, *, context: Path | None, given: Mapping[str, str], cached: bool, listen: Listener
-) -> tuple[str, tuple[Built, ...]]:
+    lab: Lab, image: Image, *, context: Path | None, given: Mapping[str, str], cached: bool,
+    listen: Callable[[str, str], None],
+) -> tuple[str, tuple[Built, ...]]:  # fmt: skip
     """Build an image here, and before it those that it is built from; the builder's name and what came of each.
 
     context: a checkout of the repository that the image reads, where that is another than the recipes'. given: images
-    by the argument whose pinned one they replace. Raises Failure without a builder, or where a build or a smoke test
-    fails.
+    by the argument whose pinned one they replace. listen: is told the image and what became of it, or no image and a
+    line that the builder printed. Raises Failure without a builder, or where a build or a smoke test fails.
     """
     builder = local_builder()
     if builder is None:
@@ -44,27 +41,12 @@ def build(
         for each in (*lab.spec.ancestors(image.name), image):
             parents = {parent_argument(each, built.image): built.tag for built in done if built.image in each.parents}
             elsewhere = None if each.context.repository == lab.spec.recipes else context
-            done.append(_built(lab, builder, each, elsewhere, {**parents, **given}, cached=cached, listen=listen))
+            wanted = order(lab.root, lab.spec, lab.pins, each, context=elsewhere, images={**parents, **given})
+            listen(each.name, f"building with {builder.name}")
+            built = builder.build(wanted, lambda line: listen("", line), cached=cached)
+            builder.smoke(built, wanted.recipe / SMOKE_TEST)
+            listen(each.name, f"{built.tag} after {built.seconds} s; it passed its smoke test")
+            done.append(built)
     except BuildError as error:
         raise Failure(f"{error}\n{_ELSEWHERE}") from None
     return builder.name, tuple(done)
-
-
-def _built(
-    lab: Lab,
-    builder: Builder,
-    image: Image,
-    context: Path | None,
-    images: dict[str, str],
-    *,
-    cached: bool,
-    listen: Listener,
-) -> Built:
-    wanted = order(lab.root, lab.spec, lab.pins, image, context=context, images=images)
-    listen(image.name, f"building with {builder.name}")
-    built = builder.build(wanted, cached=cached, listen=lambda line: listen("", line))
-    size = f"{built.size_bytes / _MEGA:,.0f} MB in {built.layers} layers"
-    listen(image.name, f"{built.tag}, {size}, {built.seconds} s")
-    builder.smoke(built, wanted.recipe / SMOKE_TEST)
-    listen(image.name, "passed its smoke test")
-    return built
