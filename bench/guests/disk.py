@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from infra.fleet.runner.supervisor.state import State, Waits
@@ -19,7 +19,6 @@ class Disk(JsonShape):
     began, boots: cloud time when a boot began and when it is over; boots is None where none is under way. starting: the
         bundle that boots, empty where the stub looks for one. current: the bundle whose supervisor was started last,
         empty before the first.
-    last_host, gathered: of a slice of several hosts, the one that is ready last, and the cloud time when it is.
     jit: the registration of the runner that it runs, empty for none. number, conclusion, ends: the job's, how it ends,
         and the cloud time when, None where nobody knows.
     drawn: whether faults of a boot were drawn for this life; mute and spoiled (why it is unfit) are those that stay.
@@ -32,8 +31,6 @@ class Disk(JsonShape):
     boots: float | None = None
     starting: str = ""
     current: str = ""
-    last_host: int = 0
-    gathered: float = 0.0
     jit: str = ""
     number: int = 0
     conclusion: str = "success"
@@ -44,13 +41,12 @@ class Disk(JsonShape):
 
     @classmethod
     def from_json(cls, body: JsonObject) -> Disk:
-        """Of a disk as another version of Tidepool wrote it, what is known here; one without a state boots again."""
-        known = {each.name for each in fields(cls)}
-        told: dict[str, Any] = {key: value for key, value in body.items() if key in known}
-        if "state" not in told:
+        """One that another version of Tidepool wrote boots again."""
+        try:
+            told: dict[str, Any] = {**body, "state": State.from_json(body["state"])}
+            return cls(**told)
+        except (TypeError, KeyError):
             return cls(life=body["life"], jit=body.get("jit", ""), drawn=True)
-        told["state"] = State.from_json(told["state"])
-        return cls(**told)
 
     def forget_runner(self) -> None:
         self.jit, self.number, self.ends = "", 0, None

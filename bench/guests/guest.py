@@ -10,7 +10,7 @@ from typing import Final
 
 from bench.cloud.control import ControlError
 from bench.guests.disk import Disk
-from bench.guests.machine import RESTARTS, STUB_ASKS, GuestMachine, HangsError, boot_seconds, end_runner, slowest
+from bench.guests.machine import RESTARTS, STUB_ASKS, GuestMachine, HangsError, boot_seconds, end_runner
 from bench.guests.surroundings import Endpoints, UnreadableError, Vm
 from infra.fleet.runner.supervisor import orders, report
 from infra.fleet.runner.supervisor.boot import Boot
@@ -124,8 +124,6 @@ class Guest:
         machine.news = True
         disk.down, disk.began, disk.starting = False, machine.at, bundle or self._first_bundle()
         disk.boots = machine.at + longer + boot_seconds(disk.life, first=first) / self._compression
-        disk.last_host, seconds = slowest(disk.life, self._vm.hosts, first=first)
-        disk.gathered = machine.at + seconds / self._compression
 
     def _booted(self) -> bool:
         """Whether a boot is over. Without a bundle none begins: the stub asks until there is one, and tells nobody."""

@@ -64,7 +64,9 @@ class Guests:
             after[name] = guest.disk
         for name in before.keys() - after.keys():
             end_runner(around, Disk.from_json(before[name]))
-        self._keep(before, {name: disk.to_json() for name, disk in after.items()})
+        kept = {name: disk.to_json() for name, disk in after.items()} | dict.fromkeys(before.keys() - after.keys())
+        if changed := {name: disk for name, disk in kept.items() if disk != before.get(name)}:
+            self._control.write_disks(changed)
         dues = [disk.until for disk in after.values()] + [each["due"] for each in told["nodes"]]
         coming = [due for due in dues if due is not None and due > told["seconds"]]
         vms = {name: (found[name], disk) for name, disk in sorted(after.items())}
@@ -99,14 +101,6 @@ class Guests:
                 self._control.lose_runner(_registered_at(disk.jit), disk.state.runner)
                 return disk.state.runner
         raise ControlError(f"{vm} has no registration that could be lost")
-
-    def _keep(self, before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> None:
-        changed: dict[str, dict[str, Any] | None] = {
-            name: disk for name, disk in after.items() if before.get(name) != disk
-        }
-        changed |= dict.fromkeys(before.keys() - after.keys())
-        if changed:
-            self._control.write_disks(changed)
 
 
 def _vm(told: dict[str, Any]) -> Vm | None:

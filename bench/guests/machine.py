@@ -1,8 +1,8 @@
 """The machine of a guest: carries out what the supervisor's decisions ask for, on a VM that is only a record.
 
 Different from a VM: work on the machine (cleaning, pulling) takes no time but in a boot, a registration that was lost
-ends no runner, and the other hosts of a slice are there once their boot is over. How long a boot takes is said here,
-step by step; which steps there are is the supervisor's.
+ends no runner, and the other hosts of a slice are there at once. How long a boot takes is said here, stage by stage;
+which stages there are is the supervisor's.
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from bench.guests.disk import Disk
 from bench.guests.surroundings import Endpoints, UnreadableError, Vm
 from infra.fleet.runner.supervisor import effects as e
 from infra.fleet.runner.supervisor import orders, rounds
-from infra.fleet.runner.supervisor.boot import STAGES, STEPS
+from infra.fleet.runner.supervisor.boot import STAGES
 
-BOOT_SECONDS: Final = dict(zip(STEPS, (10.0, 2.0, 25.0, 12.0, 1.0, 1.0, 90.0, 60.0, 1.0), strict=True))
-"""By step, the realistic seconds of the first boot; a model, not a measurement."""
-
-_WHOLE: Final = sum(max(BOOT_SECONDS[step] for step in stage) for stage in STAGES)
+STAGE_SECONDS: Final = dict(zip(STAGES, (10.0, 2.0, 25.0, 1.0, 90.0, 1.0), strict=True))
+"""By stage, the realistic seconds of the first boot; a model, not a measurement."""
 _AGAIN: Final = 0.05
 """What a step takes where its work is done already, as a part of the first time."""
 
@@ -131,20 +129,13 @@ class GuestMachine:
         return False
 
     def _read(self, name: str) -> Any:
-        for number in range(1, self._vm.hosts):
-            if name == rounds.slice_object(self.host, number):
-                return self._joined(number)
+        if any(name == rounds.slice_object(self.host, number) for number in range(1, self._vm.hosts)):
+            return {"round": self._disk.state.round, "phase": "joined", "host_key": _A_KEY}
         try:
             document = self.document(name)
         except UnreadableError as error:
             return e.Failed(str(error))
         return {**document, "broker": _BROKER} if name == orders.STARTUP and document else document
-
-    def _joined(self, number: int) -> dict[str, str] | None:
-        """What another host says of the round; nothing, while its boot is not over."""
-        if number == self._disk.last_host and self.at < self._disk.gathered:
-            return None
-        return {"round": self._disk.state.round, "phase": "joined", "host_key": _A_KEY}
 
     def _register(self) -> e.Answer | e.Failed:
         if self._disk.mute:
@@ -166,9 +157,10 @@ class GuestMachine:
 
     def _stage(self, steps: tuple[e.RunStep, ...]) -> tuple[e.Ended, ...]:
         """A stage of a boot takes its time, whatever there is to do."""
-        names = [PurePosixPath(step.name).name for step in steps]
-        self.at += self.step_seconds * max(_share(name) for stage in STAGES if names[0] in stage for name in stage)
-        return tuple(e.Ended(self.step_seconds * _share(name), self._step(f"steps/{name}")) for name in names)
+        stage = next(each for each in STAGES if PurePosixPath(steps[0].name).name in each)
+        seconds = self.step_seconds * STAGE_SECONDS[stage] / sum(STAGE_SECONDS.values())
+        self.at += seconds
+        return tuple(e.Ended(seconds, self._step(step.name)) for step in steps)
 
     def _run(self, jit: str) -> None:
         """A runner that cannot even begin leaves none behind."""
@@ -196,18 +188,4 @@ def boot_seconds(life: str, *, first: bool) -> float:
     """Realistic seconds of a boot; the place within a fifth more or less belongs to the life."""
     # The spread of a model, not of a secret.
     spread = random.Random(f"boot {life}").uniform(0.8, 1.2)  # noqa: S311
-    return _WHOLE * spread * (1.0 if first else _AGAIN)
-
-
-def slowest(life: str, hosts: int, *, first: bool) -> tuple[int, float]:
-    """Of the hosts of a slice beside worker 0, the one whose boot takes longest, and how long."""
-    return max(
-        ((number, boot_seconds(f"{life} host {number}", first=first)) for number in range(1, hosts)),
-        key=lambda each: each[1],
-        default=(0, 0.0),
-    )
-
-
-def _share(step: str) -> float:
-    """The part of a boot that a step takes, from 0 to 1; steps of a stage run side by side."""
-    return BOOT_SECONDS[step] / _WHOLE
+    return sum(STAGE_SECONDS.values()) * spread * (1.0 if first else _AGAIN)
