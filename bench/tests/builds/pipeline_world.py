@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import urllib3
 
-from bench.builds.machine import BuildMachine
+from bench.builds.machine import TOOLS, BuildMachine
 from bench.cloud.services.cloudbuild.substitutions import applied
 from bench.registry import Registry, serve
 from infra.model.images.cloudbuild import Site, build_config
@@ -75,8 +75,6 @@ class Recorder:
         self.registry = registry
         self.writes: list[str] = []
         self.world: World | None = None
-        self.recorded: Callable[[], None] | None = None
-        """Called once, after the next build is recorded and before it hears of that."""
         self._lock = threading.Lock()
         recorder = self
 
@@ -105,14 +103,11 @@ class Recorder:
             for document in ("sbom", "provenance"):
                 json.loads(Path(query[document][0]).read_text())
             for place in build.places:
-                if not has(self.registry, place, build.digest):
+                if not digest_at(self.registry, place, build.digest):
                     return 409, f"{place} lacks {build.digest}"
             self.record, outcome = built(self.record, name, build)
             self.writes.append(name)
             current = self.record.images[name].current.digest
-        if self.recorded:
-            recorded, self.recorded = self.recorded, None
-            recorded()
         return 200, json.dumps({"outcome": outcome, "current": current}, indent=2)
 
     def close(self) -> None:
@@ -120,16 +115,11 @@ class Recorder:
         self.server.server_close()
 
 
-def has(registry: str, place: str, reference: str) -> bool:
+def digest_at(registry: str, place: str, reference: str) -> str | None:
+    """What a tag or a digest is at a place; None where it is not there."""
     url = f"http://{registry}/v2/{place}/manifests/{reference}"
-    return urllib3.request("HEAD", url, headers={"Accept": MANIFESTS}, retries=False).status == 200
-
-
-def tagged(registry: str, place: str, tag: str) -> str | None:
-    url = f"http://{registry}/v2/{place}/manifests/{tag}"
-    return urllib3.request("HEAD", url, headers={"Accept": MANIFESTS}, retries=False).headers.get(
-        "Docker-Content-Digest"
-    )
+    answer = urllib3.request("HEAD", url, headers={"Accept": MANIFESTS}, retries=False)
+    return answer.headers.get("Docker-Content-Digest")
 
 
 def tree(folder: Path, address: tuple[str, int]) -> Path:
@@ -203,12 +193,6 @@ class World:
             (folder / step).write_text(text)
         return 200, ""
 
-    def keep_in_artifact_registry(self) -> None:
-        """Let every image go to two regions of one repository, as images of Cloud Build do."""
-        regions = ("us-central1", "europe-west4")
-        hosts = [f"{region}-docker.pkg.dev/hai-gcp-models/marin" for region in regions]
-        self.places = {name: tuple(f"{host}/{name}" for host in hosts) for name in self.places}
-
     def lacking(self) -> list[str]:
         """Every place that lacks a digest which the record names: what must never be."""
         return [
@@ -216,16 +200,14 @@ class World:
             for image in self.record.images.values()
             for build in image.builds()
             for place in build.places
-            if not has(self.machine.registry, place, build.digest)
+            if not digest_at(self.machine.registry, place, build.digest)
         ]
 
-    def tags(self, image: str, tag: str = "latest") -> set[str | None]:
-        return {tagged(self.machine.registry, place, tag) for place in self.places[image]}
+    def tags(self, image: str) -> set[str | None]:
+        return {digest_at(self.machine.registry, place, "latest") for place in self.places[image]}
 
 
 def world(folder: Path, registry: str, spec: ImageSpec) -> World:
-    from bench.builds.machine import TOOLS
-
     stacks = {name: load_stack(the_lab(), name) for name in ("ci", "training")}
     recorder = Recorder(registry)
     machine = BuildMachine(folder=folder / "machine", registry=registry, env={"TIDEPOOL_TOOLS": str(TOOLS)})

@@ -9,7 +9,7 @@ import pytest
 
 from bench.builds.machine import Fault, Step
 from bench.builds.running import run_build, run_jobs
-from bench.tests.builds.pipeline_world import MONOREPO, PLACES, World, commit, tagged
+from bench.tests.builds.pipeline_world import MONOREPO, PLACES, World, commit
 from infra.model.images.told import told_text
 
 OUT = "workspace/.tidepool/out/tpu-ci"
@@ -25,7 +25,8 @@ def test_tpu_ci_ends_with_one_digest_in_every_region_and_a_record_of_it(images: 
 
 
 def test_a_family_on_cloud_build_hands_the_digest_on_within_one_build(images: World) -> None:
-    images.keep_in_artifact_registry()
+    # Of Cloud Build, as images that go to Artifact Registry are.
+    images.places = {name: (f"us-central1-docker.pkg.dev/hai-gcp-models/marin/{name}",) for name in images.places}
     assert run_build(images.config("levanter-base"), images.machine).status == "SUCCESS"
     base = images.record.images["levanter-base"].current.digest
     assert images.record.images["levanter-incremental"].current.parents == {"levanter-base": base}
@@ -42,12 +43,8 @@ def test_a_child_that_is_built_alone_is_from_the_digest_that_the_record_names(im
 def test_children_of_a_failed_parent_are_skipped(images: World) -> None:
     jobs = images.jobs()
     fault = Fault("smoke-levanter-base")
-    outcomes = dict(run_jobs(jobs, images.machine, wanted=tuple(jobs), run="1", fault=fault))
-    assert {name: each.status for name, each in outcomes.items()} == {
-        "levanter-base": "FAILURE",
-        "levanter-cluster": "QUEUED",
-        "levanter-incremental": "QUEUED",
-    }
+    outcomes = run_jobs(jobs, images.machine, wanted=tuple(jobs), run="1", fault=fault)
+    assert [each.status for _, each in outcomes] == ["FAILURE", "QUEUED", "QUEUED"]
 
 
 def test_the_build_of_the_older_commit_that_ends_last_changes_neither_record_nor_tags(images: World) -> None:
@@ -69,16 +66,6 @@ def test_a_copy_that_fails_once_is_tried_again(images: World) -> None:
     tries = [call for call in images.calls() if call[0] == fault.step and call[2].startswith("copy ")]
     assert len(tries) == 2
     assert images.lacking() == []
-
-
-def test_no_token_is_on_a_command_line_or_in_what_is_kept(images: World) -> None:
-    run_build(images.config("tpu-ci"), images.machine)
-    dict(run_jobs(images.jobs(), images.machine, wanted=("levanter-base",), run="1"))
-    tokens = ("a-token-of-the-builder", "a-token-of-the-job")
-    kept = [path.read_text() for path in images.machine.folder.rglob("*.json")]
-    logs = [path.read_text() for path in images.machine.folder.rglob("log")]
-    for text in (*kept, *logs, images.machine.calls_file.read_text()):
-        assert not any(token in text for token in tokens)
 
 
 def test_provenance_says_commits_bases_downloads_and_parameters(images: World) -> None:
@@ -115,7 +102,6 @@ def test_a_tool_with_another_checksum_than_the_table_says_is_refused(images: Wor
     outcome = images.machine.run(Step(id="tools", script=script, env=env, seconds=60), None)
     assert outcome.status == "FAILURE"
     assert f"its SHA-256 is not {'0' * 64}" in outcome.log
-    assert tagged(images.machine.registry, images.places["tpu-ci"][0], "none") is None
 
 
 def with_another_uv(images: World) -> None:
@@ -169,7 +155,7 @@ def test_the_scan_is_told_what_is_accepted_and_layers_of_the_day_are_kept(images
     assert "--cache" not in made
 
 
-def test_a_private_source_is_fetched_with_a_token_that_no_command_line_log_or_file_has(images: World) -> None:
+def test_a_private_source_is_fetched_and_no_command_line_log_or_file_has_a_token(images: World) -> None:
     (images.machine.folder / "sources" / MONOREPO / "private").touch()
     linked = "projects/p/locations/us-central1/connections/c/repositories/r"
     config = images.config("tpu-ci")
@@ -180,5 +166,6 @@ def test_a_private_source_is_fetched_with_a_token_that_no_command_line_log_or_fi
     assert run_build(config, images.machine).status == "SUCCESS"
     (asked,) = [arguments for _, tool, arguments in images.calls() if tool == "curl"]
     assert asked.endswith(f"https://cloudbuild.googleapis.com/v2/{linked}:accessReadToken")
+    dict(run_jobs(images.jobs(), images.machine, wanted=("levanter-base",), run="1"))
     kept = [path for path in images.machine.folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert all(b"a-token" not in path.read_bytes() for path in kept)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench.builds.running import run_jobs
-from bench.tests.builds.pipeline_world import RECIPES, World, has
+from bench.tests.builds.pipeline_world import RECIPES, World, digest_at
 from infra.model.federation import IMAGES_WORKFLOW
 from tests.synthetic_lab import the_lab
 from workflows.own import generate_own
@@ -48,7 +48,7 @@ def test_a_push_to_levanter_base_ends_with_a_record_of_three_digests_each_from_t
     assert len({each.digest for each in current.values()}) == 3
     for name, build in current.items():
         assert build.places == (f"ghcr.io/marin-community/{name}",)
-        assert has(images.machine.registry, build.places[0], build.digest)
+        assert digest_at(images.machine.registry, build.places[0], build.digest)
         assert images.tags(name) == {build.digest}
         assert build.parents == ({} if name == BASE else {BASE: current[BASE].digest})
         assert build.build == "github/7-1"
