@@ -89,9 +89,9 @@ def use_api_server(kubeconfig: Path) -> str:
 
 
 def has_api_server(url: str, cluster: str) -> bool:
-    from bench.cloud.kubernetes.control import KubernetesControl
+    from bench.cloud.control import Control
 
-    return KubernetesControl(url).told_control_plane(cluster) is not None
+    return Control(url).told_control_plane(cluster) is not None
 
 
 def build_image(lab: Any, image: Any, **wanted: Any) -> tuple[str, tuple[Any, ...]]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.builds.machine import BuildMachine, Fault
 from bench.builds.running import BuildOutcome, UnsupportedError, run_build, run_jobs
-from bench.cloud.build_control import BuildControl
+from bench.cloud.control import Control
 from bench.registry import answers, keep_beside
 from infra.tools.processes import one_at_a_time
 
@@ -111,7 +111,7 @@ class BuildQueue:
         if known and answers(known):
             return known
         environ = os.environ | {"PYTHONPATH": str(self.root)}
-        address = keep_beside(self.home / "registry", self.control.pid(), environ)
+        address = keep_beside(self.home / "registry", self.control.health()["pid"], environ)
         self.control.set_registry(address)
         return address
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from bench.operations import control
 from bench.operations import kubernetes as clusters
 from infra.cli import options
 from infra.cli.answers import Answer, answered
@@ -66,7 +67,7 @@ def status(kind: str, name: str, sets: dict[str, str], conditions: dict[str, str
 @answered
 def preempt(*, name: str, cluster: str) -> Answer:
     """Preempt a node with its pods. Its node pool creates it again at the next request."""
-    clusters.running_clusters().remove_kube_node(name, cluster=cluster)
+    control.running().remove_kube_node(name, cluster=cluster)
     return {"preempted": name}, f"{name} is gone, and its pods"
 
 

@@ -67,7 +67,7 @@ def add_runner(*, place: str, name: str) -> Answer:
 
     A ghost of ours, which the controller removes: cloud runner add marin-community/marin tpu-ci-us-west4-a-7-0a1b2c
     """
-    return control.running_github().add_runner(place, name), f"{name} is offline at {place}"
+    return control.running().add_runner(place, name, status="offline"), f"{name} is offline at {place}"
 
 
 @runner.command(name="lose")

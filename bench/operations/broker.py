@@ -39,7 +39,7 @@ def local_settings(stack: str, url: str, audience: str) -> dict[str, str]:
     serves, groups = repositories_served(config), config.runners.groups or {}
     if not serves:
         raise Refusal(f"no pool of {stack} serves a repository, so there is nothing to register runners with")
-    keep_served(GitHubControl(url), serves, groups.values())
+    keep_served(Control(url), serves, groups.values())
     return {
         settings.AUDIENCE: audience,
         settings.PROJECT: config.project,
@@ -106,4 +106,4 @@ class LocalGuests:
         """The guests, for this command alone; the broker of each stack is served from when it is first asked for."""
         with one_at_a_time(self._lock), ExitStack() as brokers:
             address = cache(lambda stack: brokers.enter_context(served_broker(stack, self.url)))
-            yield Guests(GuestControl(self.url), address)
+            yield Guests(Control(self.url), address)

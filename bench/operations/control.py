@@ -11,9 +11,8 @@ from fnmatch import filter as matching
 from typing import TYPE_CHECKING, Any, get_args
 
 from bench.cloud import daemon
-from bench.cloud.build_control import BuildControl
+from bench.cloud.control import Control
 from bench.cloud.faults import FaultKind
-from bench.cloud.github.control import GitHubControl
 from bench.cloud.github.work import CONCLUSIONS
 from bench.cloud.services.places import REGIONS, ZONES
 from bench.guests.guests import Guests
@@ -42,11 +41,6 @@ def running() -> Control:
     if handle is None:
         raise Failure(f"the local cloud of {home} does not run; start it with `./tidepool cloud start`")
     return Control(handle.url)
-
-
-def running_github() -> Control:
-    """The GitHub beside it, in the same way."""
-    return Control(running().url)
 
 
 @contextmanager
@@ -120,7 +114,7 @@ def add_node(vm: str, zone: str, managed: str | None, project: str | None) -> di
 def queue_job(repository: str, labels: Sequence[str], name: str, seconds: float | None) -> dict[str, Any]:
     """A workflow run with one job, and the VM that has taken it. seconds: None until it is ended."""
     lasting = {} if seconds is None else {"seconds": seconds}
-    queued = running_github().queue_job(repository, labels, name=name, **lasting)
+    queued = running().queue_job(repository, labels, name=name, **lasting)
     return next(each for each in jobs(ended_too=True) if each["id"] == queued["id"])
 
 
@@ -128,7 +122,7 @@ def jobs(*, ended_too: bool) -> list[dict[str, Any]]:
     """Jobs, the oldest first, each with the VM that runs it or ran it; None before a runner took it."""
     with running_guests() as guests:
         guests.settle()
-    found = [each for each in running_github().jobs() if ended_too or each["status"] != "completed"]
+    found = [each for each in running().jobs() if ended_too or each["status"] != "completed"]
     for each in found:
         runner = each["runner_name"]
         each["vm"] = runner and (runner_names.vm_of(runner) or runner)

@@ -40,7 +40,7 @@ def keep_served(control: Control, repositories: Collection[str], groups: Collect
 
 def local_app(url: str, project: str, *, slug: str, account: str) -> dict[str, str]:
     """The app of that name on an account, with a fresh key, as settings of a broker."""
-    control = GitHubControl(url)
+    control = Control(url)
     app = control.add_app(slug, account=account, permissions=PERMISSIONS)
     control.forget_app_keys(app["id"])
     secret = f"{slug}-app-key"

@@ -8,20 +8,14 @@ from typing import Any
 
 import yaml
 
-from bench.cloud.control import Control
 from bench.cloud.kubernetes.control import kubeconfig
 from bench.operations.control import running
 from infra.operations.errors import Refusal
 
 
-def running_clusters() -> Control:
-    """The clusters of this checkout's cloud. Raises Failure where it does not run; it raises for what it refuses."""
-    return Control(running().url)
-
-
 def config_of(cluster: str) -> str:
     """The kubeconfig of a cluster, by its name, or of the only one. Raises Refusal."""
-    served = {each["cluster"].rpartition("/")[2]: each for each in running_clusters().clusters()}
+    served = {each["cluster"].rpartition("/")[2]: each for each in running().clusters()}
     fitting = [name for name in served if cluster in ("", name)]
     if len(fitting) != 1:
         known = ", ".join(served) or "none"
@@ -38,7 +32,7 @@ def say(kind: str, name: str, sets: Mapping[str, str], conditions: Mapping[str, 
         for part in above:
             inside = inside.setdefault(part, {})
         inside[last] = yaml.safe_load(value)
-    return running_clusters().tell_status(kind, name, status=status, conditions=conditions, **where)
+    return running().tell_status(kind, name, status=status, conditions=conditions, **where)
 
 
 def use(config: Path, cluster: str) -> str:
@@ -53,5 +47,5 @@ def use(config: Path, cluster: str) -> str:
     if not server.startswith("https://"):
         raise Refusal(f"{config} names {server}; GKE's clusters are reached by https")
     endpoint = server.removeprefix("https://").rstrip("/")
-    running_clusters().tell_control_plane(endpoint, certificate, cluster=cluster)
+    running().tell_control_plane(endpoint, certificate, cluster=cluster)
     return endpoint

@@ -1,7 +1,7 @@
 """Which clusters have a Kubernetes API here, where it answers, and the nodes that their pools bring.
 
 Owns the beginning and the end of a cluster's objects. Clusters come with the GKE API, which says their nodes; a test
-may begin one without it (`KubernetesControl.begin_cluster`), whose nodes are then what it says.
+may begin one without it (`Control.begin_cluster`), whose nodes are then what it says.
 """
 
 from __future__ import annotations
