@@ -9,7 +9,7 @@ import pytest
 
 from bench.builds.machine import BuildMachine, Fault
 from bench.builds.queue import NoSuchStepError, fault_of
-from bench.builds.running import BuildOutcome, UnsupportedError, run_build, run_job
+from bench.builds.running import UnsupportedError, run_build, run_job
 from infra.tools import install
 
 
@@ -47,14 +47,6 @@ def test_a_fault_names_the_first_step_that_it_fits() -> None:
     assert fault_of(None, steps) is None
     with pytest.raises(NoSuchStepError, match="copy-x-us-west4"):
         fault_of("copy:mars", steps)
-
-
-def test_a_job_hands_on_what_a_step_writes_and_takes_what_others_wrote(machine: BuildMachine) -> None:
-    step = {"id": "a", "shell": "sh", "run": 'echo "digest=$FROM-child" >>"$GITHUB_OUTPUT"'}
-    job = {"steps": [{**step, "env": {"FROM": "${{ needs.base.outputs.digest }}"}}]}
-    job["outputs"] = {"digest": "${{ steps.a.outputs.digest }}", "none": "${{ steps.a.outputs.other }}"}
-    needs = {"base": BuildOutcome("SUCCESS", {}, {"digest": "parent"})}
-    assert run_job(job, machine, needs=needs, run="1").outputs == {"digest": "parent-child", "none": ""}
 
 
 @pytest.mark.parametrize(

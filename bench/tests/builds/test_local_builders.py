@@ -4,15 +4,14 @@ import os
 from pathlib import Path
 
 import pytest
-import yaml
 
 from bench.builds.builders import BUILDAH, DOCKER, Builder, BuildError, Built, Order, local_builder, order
+from bench.tests.builds.pipeline_world import committed_spec
 from infra.model.errors import ConfigError
 from infra.model.images.pins import Pins, load_pins
-from infra.model.images.spec import ImageSpec
 from tests.synthetic_lab import the_lab
 
-SPEC = ImageSpec.model_validate(yaml.safe_load((the_lab() / "images/images.yaml").read_text()))
+SPEC = committed_spec()
 PINS = load_pins(the_lab())
 RECORDING = """#!/bin/sh
 echo "$(basename "$0") $*" >>"$CALLS"
@@ -92,20 +91,16 @@ def smoke_test(root: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("builder", [DOCKER, BUILDAH])
-def test_a_smoke_test_has_no_network(builder: Builder, calls: Path, tmp_path: Path) -> None:
-    script = smoke_test(tmp_path, "exit 0\n")
-    builder.smoke(Built("controller", "localhost/x", 1.0), script)
-    assert "--network none" in calls.read_text() or "unshare --net" in calls.read_text()
-
-
-def test_a_failed_smoke_test_leaves_no_container_behind(
-    calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_smoke_test_has_no_network_and_a_failed_one_leaves_no_container(
+    builder: Builder, calls: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    script, built = smoke_test(tmp_path, "exit 0\n"), Built("controller", "localhost/x", 1.0)
+    builder.smoke(built, script)
+    assert "--network none" in calls.read_text() or "unshare --net" in calls.read_text()
     monkeypatch.setenv("FAILS", "--net")
-    script = smoke_test(tmp_path, "exit 1\n")
     with pytest.raises(BuildError, match="controller did not pass its smoke test"):
-        BUILDAH.smoke(Built("controller", "localhost/x", 1.0), script)
-    assert calls.read_text().splitlines()[-1].endswith("rm container")
+        builder.smoke(built, script)
+    assert builder is DOCKER or calls.read_text().splitlines()[-1].endswith("rm container")
 
 
 def test_an_order_without_context_is_refused() -> None:
