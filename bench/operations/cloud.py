@@ -71,7 +71,7 @@ def stand_in(url: str, say: Callable[[str, Tone], None]) -> Reader:
     address = control.registry()["address"]
     if address and ended(address):
         control.forget_registry()
-        said = "the registry beside the local cloud has ended, and what was pushed to it is gone; builds push anew"
+        said = "the registry of the local cloud stopped and lost its images, which builds push again"
         say(said, Tone.WARNING)
         address = None
     return OciRegistry(stand_in=f"http://{address}") if address else NoRegistry()

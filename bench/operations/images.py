@@ -45,7 +45,7 @@ def build(
             listen(each.name, f"building with {builder.name}")
             built = builder.build(wanted, lambda line: listen("", line), cached=cached)
             builder.smoke(built, wanted.recipe / SMOKE_TEST)
-            listen(each.name, f"{built.tag} after {built.seconds} s; it passed its smoke test")
+            listen(each.name, f"{built.tag} after {built.seconds} s, passed its smoke test")
             done.append(built)
     except BuildError as error:
         raise Failure(f"{error}\n{_ELSEWHERE}") from None
