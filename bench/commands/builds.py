@@ -109,7 +109,7 @@ def _run(
         done.append(told)
         if not as_json:
             title = f"{told.get('image') or ', '.join(told['images'])}: {told['status']}"
-            echo("\n".join((title, *table("steps", told["steps"], "status", "id", "seconds"), log)))
+            echo("\n".join((title, *table("steps", told["steps"], "status", "id", "seconds"), log)).rstrip())
         if not everything:
             break
     failed = [each for each in done if each["status"] != "SUCCESS"]
