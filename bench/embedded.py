@@ -150,7 +150,7 @@ class EmbeddedEngine:
         if url is None:
             return {}
         return {
-            "gcp": GoogleProvider(url, connections=self._request.parallel),
+            "gcp": GoogleProvider(url),
             "kubernetes": KubernetesProvider(stack=f"{PULUMI_PROJECT}/{self._request.stack}"),
         }
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from bench.providers.google.codec import pick
-from bench.providers.google.rest import ResourceCall, Rest, poll
+from bench.providers.google.rest import ResourceCall, Rest, until
 from bench.providers.google.transport import ApiError
 
 
@@ -31,21 +31,16 @@ class OfGke(Rest):
 
     def begin(self, call: ResourceCall, method: str, path: str, body: Any, query: Any) -> dict[str, Any]:
         """Send a call once the cluster is idle."""
-        answer: dict[str, Any] = {}
 
-        def taken() -> bool:
-            nonlocal answer
+        def taken() -> dict[str, Any] | None:
             try:
-                answer = Rest.begin(self, call, method, path, body, query)
+                return Rest.begin(self, call, method, path, body, query)
             except ApiError as error:
                 if error.reason != "failedPrecondition":
                     raise
-                return False
-            return True
+                return None
 
-        if not taken():
-            poll(call.deadline, taken)
-        return answer
+        return until(call.deadline, taken)
 
     def cluster_path(self, call: ResourceCall) -> str:
         return self.path(call).partition("/nodePools/")[0]
@@ -61,12 +56,11 @@ _DESIRED: Final[Mapping[str, str]] = MappingProxyType(
         "workloadIdentityConfig": "desiredWorkloadIdentityConfig",
     }
 )
+
+
 _ALWAYS: Final[Mapping[str, Any]] = MappingProxyType(
     {
-        "autopilot": {"enabled": False},
-        "binaryAuthorization": {"enabled": False},
         "controlPlaneEndpointsConfig": {"ipEndpointsConfig": {"enabled": True, "enablePublicEndpoint": True}},
-        "networkPolicy": {},
         "notificationConfig": {"pubsub": {}},
     }
 )
@@ -78,8 +72,6 @@ class Cluster(OfGke):
     """A cluster. Its default pool goes right after its creation where the program says so."""
 
     def create(self, call: ResourceCall) -> None:
-        if "/" not in (network := call.body.get("network", "default")):
-            call.body["network"] = f"projects/{call.values['project']}/global/networks/{network}"
         place = f"{self.base}/{self.collection.format_map(call.values)}"
         self.make(call, "POST", place, {"cluster": {**_ALWAYS, **call.body}})
         if call.values.get("removeDefaultNodePool"):

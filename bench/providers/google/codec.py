@@ -143,4 +143,4 @@ def _overlaid(field: Field, held: Any, value: Any) -> Any:
         before = chain(() if field.unordered else held or (), repeat({}))
         pairs = zip(before, value, strict=False)
         return [overlay(field.inner, one, item) if isinstance(item, Mapping) else item for one, item in pairs]
-    return value
+    return field.stored(value) if field.stored and isinstance(value, str) else value

@@ -78,9 +78,6 @@ class NodePool(OfGke):
             yield {"locations": call.body.get("locations", [])}
         if "upgradeSettings" in call.changed:
             yield {"upgradeSettings": call.body.get("upgradeSettings", {})}
-        if "networkConfig" in call.changed:
-            private = (call.values.get("networkConfig") or {}).get("enablePrivateNodes")
-            yield {"nodeNetworkConfig": {"enablePrivateNodes": bool(private)}}
 
 
 def _managers(call: ResourceCall, links: Any) -> list[dict[str, Any]]:

@@ -7,11 +7,11 @@ was read, and begin again where somebody else was faster (409). One at a time pe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from bench.providers.google.rest import ResourceCall, Rest, poll
+from bench.providers.google.rest import ResourceCall, Rest, until
 from bench.providers.google.spellings import condition_parts, tidy_member
 from bench.providers.google.transport import ApiError
 
@@ -22,14 +22,13 @@ _VERSION = 3  # The policy version that has conditions; always asked for and alw
 class IamMember(Rest):
     """A grant; `item` is what has the policy.
 
-    get, put: verb and the end of the path by which the policy is read and written. asked: the body of a read. said:
-    what a write says beside the policy, which stands alone in it where it is not wrapped.
+    get, put: verb and the end of the path by which the policy is read and written. asked: the body of a read. A write
+    says the policy in an object of its own where that is wrapped.
     """
 
     get: str
     put: str = "POST :setIamPolicy"
     asked: Mapping[str, Any] | None = None
-    said: Mapping[str, Any] = field(default_factory=dict)
     wrapped: bool = True
 
     def create(self, call: ResourceCall) -> None:
@@ -55,23 +54,20 @@ class IamMember(Rest):
         self._change(call, call.values, granted=False)
 
     def _change(self, call: ResourceCall, grant: Mapping[str, Any], *, granted: bool) -> None:
-        def written() -> bool:
+        def written() -> bool | None:
             with call.api.turn(self.path(call)):
                 policy = call.send(*self._at(call, self.get), body=self.asked)
                 bindings = _changed(policy.get("bindings") or [], grant, granted=granted)
                 policy |= {"bindings": bindings, "version": _VERSION}
                 try:
-                    call.send(
-                        *self._at(call, self.put), body={"policy": policy, **self.said} if self.wrapped else policy
-                    )
+                    call.send(*self._at(call, self.put), body={"policy": policy} if self.wrapped else policy)
                 except ApiError as error:
                     if error.code != HTTPStatus.CONFLICT:
                         raise
-                    return False
+                    return None
             return True
 
-        if not written():
-            poll(call.deadline, written)
+        until(call.deadline, written)
 
     def _at(self, call: ResourceCall, endpoint: str) -> tuple[str, str]:
         method, _, suffix = endpoint.partition(" ")

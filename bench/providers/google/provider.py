@@ -38,8 +38,7 @@ from bench.providers.google.transport import ApiError, CallError, RestApi
 class GoogleProvider:
     """Google Cloud behind one root URL, as the package `gcp`.
 
-    url: the root of the local cloud. project: what `gcp:` configuration would say. connections: how many calls may be
-    under way at once on kept-alive connections.
+    url: the root of the local cloud. project: what `gcp:` configuration would say.
     """
 
     package = "gcp"
@@ -50,11 +49,10 @@ class GoogleProvider:
         url: str,
         project: str | None = None,
         *,
-        connections: int = 64,
         api: RestApi | None = None,
         settings: ProviderSettings | None = None,
     ) -> None:
-        self._api = api or RestApi(url, connections=connections)
+        self._api = api or RestApi(url)
         self._settings = settings or ProviderSettings(project=project)
         self._states = States(self._settings)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from bench.providers.google.fields import Field
 from bench.providers.google.spellings import last_part
@@ -18,6 +18,7 @@ from bench.providers.google.transport import ApiError, CallError, Deadline, Rest
 
 _SHORTEST_POLL, _LONGEST_POLL = 0.05, 5.0
 
+T = TypeVar("T")
 Values = dict[str, Any]
 """Everything known of one resource: inputs, what the provider's settings add, what follows from them."""
 
@@ -57,15 +58,14 @@ class ResourceCall:
             return None
 
 
-def poll(deadline: Deadline, ended: Callable[[], bool]) -> None:
-    """Ask until `ended`, after a first pause. Raises OperationTimeoutError, CancelledError."""
+def until(deadline: Deadline, ask: Callable[[], T | None]) -> T:
+    """Ask until there is an answer. Raises OperationTimeoutError, CancelledError."""
     began = deadline.now()
-    while True:
-        deadline.pause(min(_LONGEST_POLL, max(_SHORTEST_POLL, (deadline.now() - began) / 2)))
-        if ended():
-            return
+    while (found := ask()) is None:
         if deadline.left() <= 0:
             raise OperationTimeoutError(f"still running after {deadline.seconds:g} s")
+        deadline.pause(min(_LONGEST_POLL, max(_SHORTEST_POLL, (deadline.now() - began) / 2)))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,16 +121,13 @@ class Rest:
 
     def read(self, call: ResourceCall) -> dict[str, Any] | None:
         """Its body as the API has it, None where it is gone."""
-        found: dict[str, Any] | None = None
 
-        def settled() -> bool:
-            nonlocal found
-            found = call.find(self.path(call))
-            return found is None or not self.settling(found)
+        def settled() -> dict[str, Any] | None:
+            found = call.find(self.path(call)) or {}
+            return None if self.settling(found) else found
 
-        if not settled():
-            poll(call.deadline, settled)
-        return None if found is None or self.gone(found) else found
+        found = until(call.deadline, settled)
+        return None if not found or self.gone(found) else found
 
     def update(self, call: ResourceCall) -> None:
         """Change in place what `call.changed` names, and wait."""
@@ -165,24 +162,11 @@ class Rest:
             return
         if link := operation.get("selfLink", ""):  # compute's and GKE's name it so
             name = "projects/" + link.split("/projects/", 1)[1]
-        latest = operation
-
-        def over() -> bool:
-            return bool(latest.get("done")) or latest.get("status") == "DONE"
-
-        def ask() -> bool:
-            nonlocal latest
-            # One that is not to be seen yet is asked for again, as the official provider does.
-            latest = call.find(f"{self.base}/{name}") or latest
-            return over()
-
-        if not over():
-            poll(call.deadline, ask)
-        error = latest.get("error") or {}
-        if failed := error.get("errors") or ([error] if error else []):
-            raise OperationFailedError(
-                "; ".join(f"Error code {each.get('code')}, message: {each.get('message')}" for each in failed)
-            )
+        # One that is not to be seen yet is asked for again, as the official provider does.
+        ended = _ended(operation) or until(call.deadline, lambda: _ended(call.find(f"{self.base}/{name}") or {}))
+        if error := ended.get("error"):
+            first = (error.get("errors") or [error])[0]
+            raise OperationFailedError(f"Error code {first.get('code')}, message: {first.get('message')}")
 
     def changed_paths(self, call: ResourceCall) -> list[str]:
         """Where in the body the changed properties stand; those that only the provider knows stand nowhere."""
@@ -191,3 +175,7 @@ class Rest:
 
     def path(self, call: ResourceCall) -> str:
         return f"{self.base}/{self.item.format_map(call.values)}"
+
+
+def _ended(operation: dict[str, Any]) -> dict[str, Any] | None:
+    return operation if operation.get("done") or operation.get("status") == "DONE" else None

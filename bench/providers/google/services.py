@@ -6,7 +6,6 @@ Owns the ways of IAM, Pub/Sub, Cloud Monitoring, Service Usage, networks and sto
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -89,35 +88,31 @@ class Subnetwork(Rest):
             )
 
 
-_Nats = list[dict[str, Any]]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouterNat(Rest):
     """An entry in a router's list of NATs, which is read, changed and written back as a whole, one at a time."""
 
     def create(self, call: ResourceCall) -> None:
-        def added(nats: _Nats) -> _Nats:
-            if any(nat["name"] == call.values["name"] for nat in nats):
-                raise ProviderError(f"the router {call.values['router']!r} has a NAT {call.values['name']!r} already")
-            return [*nats, call.body]
-
-        self._change(call, added)
+        self._write(call, [call.body], fresh=True)
 
     def read(self, call: ResourceCall) -> dict[str, Any] | None:
         nats = (call.find(self.path(call)) or {}).get("nats") or []
         return next((nat for nat in nats if nat["name"] == call.values["name"]), None)
 
     def update(self, call: ResourceCall) -> None:
-        self._change(call, lambda nats: [call.body if nat["name"] == call.values["name"] else nat for nat in nats])
+        self._write(call, [call.body])
 
     def delete(self, call: ResourceCall) -> None:
-        self._change(call, lambda nats: [nat for nat in nats if nat["name"] != call.values["name"]])
+        self._write(call, [])
 
-    def _change(self, call: ResourceCall, change: Callable[[_Nats], _Nats]) -> None:
-        path = self.path(call)
+    def _write(self, call: ResourceCall, wanted: list[dict[str, Any]], *, fresh: bool = False) -> None:
+        path, name = self.path(call), call.values["name"]
         with call.api.turn(path):
-            self.act(call, "PATCH", path, {"nats": change(call.send("GET", path).get("nats") or [])})
+            nats = call.send("GET", path).get("nats") or []
+            others = [nat for nat in nats if nat["name"] != name]
+            if fresh and others != nats:
+                raise ProviderError(f"the router {call.values['router']!r} has a NAT {name!r} already")
+            self.act(call, "PATCH", path, {"nats": [*others, *wanted]})
 
 
 # Cloud Storage

@@ -50,9 +50,6 @@ class States:
         """The outputs that these inputs lead to, as far as they are known before the apply."""
         values = self.values(kind, inputs)
         outputs = self._own(kind, values, kind.foreseen) | self._planned(kind, inputs, old_outputs)
-        for name, field in kind.fields.items():
-            if field.stored and isinstance(outputs.get(name), str):
-                outputs[name] = field.stored(outputs[name])
         if old_outputs is not None:
             for name in self._unsettled(kind, self.differences(kind, old_outputs, inputs)):
                 outputs.pop(name, None)
@@ -87,12 +84,12 @@ class States:
         derived: of the latter, those that are known.
         """
         own = {
-            name: values.get(name, field.default if field.default is not None or field.server else field.zero)
+            name: values.get(name, field.zero if field.default is None else field.default)
+            if not field.server or field.unsaid
+            else values.get(name)
             for name, field in kind.fields.items()
             if field.local
         }
-        if "deletionPolicy" in kind.fields:
-            own["deletionPolicy"] = values.get("deletionPolicy", "DELETE")
         if kind.schema_version:
             # What the official provider notes of a resource in its state; text.
             own["__meta"] = json.dumps({"schema_version": str(kind.schema_version)})

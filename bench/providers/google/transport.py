@@ -33,6 +33,8 @@ _RETRIED: Final = frozenset(
         HTTPStatus.SERVICE_UNAVAILABLE,
     }
 )
+_CONNECTIONS = 64
+"""How many calls may be under way at once on kept-alive connections."""
 _CONNECT_SECONDS = 10.0
 _LONGEST_ANSWER = 300.0
 _UNREACHABLE_SECONDS = (
@@ -96,14 +98,13 @@ class RestApi:
     """
 
     url: str
-    connections: int = 64
     now: Monotonic = time.monotonic
     idle: Cancel = field(default_factory=Cancel)
     _pool: urllib3.HTTPConnectionPool = field(init=False, repr=False)
     _turns: dict[str, threading.Lock] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        pool = urllib3.connectionpool.connection_from_url(self.url, maxsize=self.connections, retries=False)
+        pool = urllib3.connectionpool.connection_from_url(self.url, maxsize=_CONNECTIONS, retries=False)
         object.__setattr__(self, "_pool", pool)
 
     def deadline(self, seconds: float | None = None, cancel: Cancel | None = None) -> Deadline:

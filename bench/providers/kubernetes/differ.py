@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from bench.engine.provider import UNKNOWN, DiffResult, PropertyDiff
+from bench.engine.provider import DiffResult, PropertyDiff
 from bench.providers.kubernetes import manifests, quantities
 from infra.model import property_paths as paths
 from infra.model.facts import read_yaml
@@ -32,15 +32,18 @@ def compare(
 ) -> DiffResult:
     """mutable: whether the data of a ConfigMap are updated in place."""
     before = pruned(manifests.live_of(old_outputs), old_inputs)
-    found, fixed = {}, tuple(_fixed(token, new, mutable=mutable))
-    for place, was, now in paths.differences(before, new):
-        if was is not paths.ABSENT and now is not paths.ABSENT and _same(place, was, now):
-            continue
-        sort = "add" if was is paths.ABSENT else "delete" if now is paths.ABSENT else "update"
-        path = paths.render(place)
-        found[path] = PropertyDiff(sort, replaces=any(_covers(each, path) for each in fixed))
+    fixed = tuple(map(paths.parse, _fixed(token, new, mutable=mutable)))
+    found = {
+        paths.render(place): property_diff(was, now, replaces=any(place[: len(each)] == each for each in fixed))
+        for place, was, now in paths.differences(before, new)
+        if not _same(place, was, now)
+    }
     replaced = any(each.replaces for each in found.values())
     return DiffResult(found, delete_before_replace=replaced and not found.keys() & {*_IDENTITY})
+
+
+def property_diff(was: Any, now: Any, *, replaces: bool) -> PropertyDiff:
+    return PropertyDiff("add" if was is paths.ABSENT else "delete" if now is paths.ABSENT else "update", replaces)
 
 
 def _fixed(token: str, new: JsonObject, *, mutable: bool) -> Iterator[str]:
@@ -51,15 +54,14 @@ def _fixed(token: str, new: JsonObject, *, mutable: bool) -> Iterator[str]:
         yield from ("data", "binaryData")
 
 
-def _covers(fixed: str, path: str) -> bool:
-    return path == fixed or path.startswith((f"{fixed}.", f"{fixed}["))
-
-
 def pruned(live: Any, said: Any) -> Any:
     """Of what stands, what the program had said. The server leaves out what is false, 0 or empty: that stands too."""
     if isinstance(live, dict) and isinstance(said, dict):
-        found = {name: pruned(live[name], each) if name in live else each for name, each in said.items()}
-        return {name: each for name, each in found.items() if name in live or each in _EMPTY}
+        return {
+            name: pruned(live[name], each) if name in live else each
+            for name, each in said.items()
+            if name in live or each in _EMPTY
+        }
     if isinstance(live, list) and isinstance(said, list) and len(live) == len(said):
         return [pruned(one, other) for one, other in zip(live, said, strict=True)]
     return live
@@ -67,11 +69,6 @@ def pruned(live: Any, said: Any) -> Any:
 
 def _same(place: paths.Place, was: Any, now: Any) -> bool:
     """Whether two spellings are of one value: quantities (`1000m` is 1), and nothing said in two ways."""
-    if UNKNOWN in (was, now):
-        return False
     if was in (None, {}, []) and now in (None, {}, []):
         return True
-    if quantities.AMOUNTS.intersection(place):
-        one, other = quantities.amount(was), quantities.amount(now)
-        return one is not None and one == other
-    return False
+    return bool(quantities.AMOUNTS.intersection(place)) and quantities.canonical(was) == quantities.canonical(now)

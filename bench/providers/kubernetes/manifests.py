@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -48,14 +48,12 @@ def kind_of(token: str, inputs: Mapping[str, Any]) -> tuple[str, str]:
     return str(inputs.get("apiVersion") or module.removeprefix("core/")), str(inputs.get("kind") or name)
 
 
+_SERVED: Final = re.compile(r"kubernetes:(?!yaml|kustomize|helm\.sh|index)[^:]+:(?!.*(?:List|Patch)$)[^:]+")
+
+
 def served_token(token: object) -> bool:
     """Whether a type is one object of a cluster, or a Helm release."""
-    if not isinstance(token, str) or token.count(":") != 2:
-        return False
-    package, module, kind = token.split(":")
-    several = ("yaml", "kustomize", "helm.sh", "index")
-    one = module.partition("/")[0] not in several and not kind.endswith(("List", "Patch"))
-    return token == RELEASE or (package == "kubernetes" and one)
+    return isinstance(token, str) and (token == RELEASE or _SERVED.fullmatch(token) is not None)
 
 
 def named(token: str, inputs: Mapping[str, Any], namespace: str) -> ObjectName:
@@ -106,4 +104,4 @@ def foreseen(inputs: JsonObject, shown: JsonObject) -> JsonObject:
     """The outputs of a preview by what a dry run shows: what only the real write says stays unknown."""
     metadata = {**shown["metadata"], **dict.fromkeys(_SERVERS, UNKNOWN)}
     said = {name: value for name, value in inputs.items() if name not in ("metadata", "spec", "status")}
-    return {**copy.deepcopy(shown), "metadata": metadata, "status": UNKNOWN, **said}
+    return {**shown, "metadata": metadata, "status": UNKNOWN, **said}

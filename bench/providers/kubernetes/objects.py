@@ -14,15 +14,13 @@ from typing import Any, Final
 from bench.engine.provider import Cancel, CancelledError, ProviderError
 from bench.providers.kubernetes import manifests
 from bench.providers.kubernetes.manifests import ObjectName
-from bench.providers.kubernetes.reach import ApiRefusedError, ClusterApi, ServedKind
+from bench.providers.kubernetes.reach import ApiRefusedError, ClusterApi
 
 JsonObject = dict[str, Any]
 
-_APPLY: Final = "application/apply-patch+yaml"
 _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.2
 """Seconds before a kind or a namespace that is missing is looked for again, doubled each time; three in all."""
-_PAUSES: Final = (0.05, 0.1, 0.2, 0.5)
 _PATIENCE: Final = 600.0
 """Seconds that a delete may take."""
 
@@ -40,7 +38,7 @@ class ClusterObjects:
     def manager(self, token: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None) -> str:
         return manifests.manager_of(token, inputs, outputs, self._stack)
 
-    def placed(self, token: str, inputs: Mapping[str, Any]) -> tuple[ServedKind, ObjectName]:
+    def placed(self, token: str, inputs: Mapping[str, Any]) -> tuple[str, ObjectName]:
         """Where an object is. Raises NoMatchError, and ProviderError where the cluster does not answer."""
         api_version, kind = manifests.kind_of(token, inputs)
         served = self._cluster.kind(api_version, kind)
@@ -49,7 +47,11 @@ class ClusterObjects:
                 f'no matches for kind "{kind}" in version "{api_version}": let the resource depend on what brings its '
                 "CustomResourceDefinition"
             )
-        return served, manifests.named(token, inputs, "default" if served.namespaced else "")
+        place = manifests.named(token, inputs, "default" if served.namespaced else "")
+        return served.of(place.namespace, place.name), place
+
+    def find(self, token: str, inputs: Mapping[str, Any]) -> JsonObject | None:
+        return self._cluster.find(self.placed(token, inputs)[0])
 
     def apply(
         self,
@@ -58,49 +60,45 @@ class ClusterObjects:
         old_outputs: JsonObject | None,
         *,
         dry: bool = False,
-        new: bool = False,
         cancel: Cancel | None = None,
     ) -> tuple[JsonObject, str]:
         """The object as the cluster answers, and who owns the fields. A dry run that meets nothing to run
         against (a namespace of this very run) answers with nothing. Raises ProviderError.
         """
-        manager, pause = self.manager(token, inputs, old_outputs), _PAUSE
+        manager = self.manager(token, inputs, old_outputs)
         query = {"fieldManager": manager, "fieldValidation": "Strict"}
         query |= {"force": "true", "dryRun": "All"} if dry else {}
         for attempt in range(_ATTEMPTS):
+            last = dry or attempt == _ATTEMPTS - 1 or cancel is None
             try:
-                served, place = self.placed(token, inputs)
-                path = served.of(place.namespace, place.name)
-                if new and self.is_anothers(token, inputs):
+                path, place = self.placed(token, inputs)
+                if old_outputs is None and self.is_anothers(token, inputs):
                     raise ProviderError(
                         f"{place} already exists in the cluster, as another stack's or somebody's own: delete "
                         "that one, or give this one another name"
                     )
-                return self._cluster.call("PATCH", path, inputs, content=_APPLY, query=query), manager
-            except NoMatchError:
-                if dry or attempt == _ATTEMPTS - 1 or cancel is None or cancel.wait_to_begin(pause):
+                return self._cluster.apply(path, inputs, query), manager
+            except (NoMatchError, ApiRefusedError) as error:
+                missing = isinstance(error, NoMatchError) or error.code == HTTPStatus.NOT_FOUND
+                if missing and not last and not cancel.wait_to_begin(_PAUSE * 2**attempt):
+                    continue
+                if isinstance(error, NoMatchError):
                     raise
-            except ApiRefusedError as error:
-                missing = error.code == HTTPStatus.NOT_FOUND
                 if dry and (missing or "being terminated" in str(error) or (old_outputs is None and _is_fixed(error))):
                     return {}, manager
-                if not missing or attempt == _ATTEMPTS - 1 or cancel is None or cancel.wait_to_begin(pause):
-                    raise ProviderError(_refusal(manifests.named(token, inputs, ""), manager, error)) from error
-            pause *= 2
+                raise ProviderError(_refusal(manifests.named(token, inputs, ""), manager, error)) from error
         raise AssertionError("the last attempt returns or raises")
 
     def is_anothers(self, token: str, inputs: JsonObject) -> bool:
         """Whether what stands is somebody else's: no attempt of ours made it, whose answer was lost."""
-        served, place = self.placed(token, inputs)
-        found = self._cluster.find(served.of(place.namespace, place.name))
+        found = self.find(token, inputs)
         owners = (found or {}).get("metadata", {}).get("managedFields") or ()
         manager = self.manager(token, inputs, None)
         return found is not None and not any(each.get("manager") == manager for each in owners)
 
     def delete(self, token: str, outputs: JsonObject, cancel: Cancel) -> None:
         """Delete the very object of these outputs, and wait until it is gone. Raises ProviderError."""
-        served, place = self.placed(token, outputs)
-        path, uid = served.of(place.namespace, place.name), outputs["metadata"].get("uid", "")
+        (path, place), uid = self.placed(token, outputs), outputs["metadata"].get("uid", "")
         annotations = outputs["metadata"].get("annotations") or {}
         policy = annotations.get(manifests.PROPAGATION, "foreground").capitalize()
         asked: JsonObject = {"propagationPolicy": policy, **({"preconditions": {"uid": uid}} if uid else {})}
@@ -110,13 +108,14 @@ class ClusterObjects:
             # A conflict: another object has the name, and ours is gone; or ours, a namespace, is ending already.
             if error.code not in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT):
                 raise ProviderError(f"{place} cannot be deleted: {error}") from error
-        deadline, pauses = time.monotonic() + _PATIENCE, iter(_PAUSES)
+        began, pause = time.monotonic(), 0.05
         while (left := self._cluster.find(path)) is not None and left["metadata"].get("uid") == uid:
-            if time.monotonic() > deadline:
+            if time.monotonic() - began > _PATIENCE:
                 holders = ", ".join(left["metadata"].get("finalizers") or ["its namespace or definition"])
                 raise ProviderError(f"{place} is not deleted after {_PATIENCE:.0f} s, held by {holders}")
-            if cancel.wait(next(pauses, 1.0)):
+            if cancel.wait(pause):
                 raise CancelledError("stopped waiting until it is deleted; the cluster goes on deleting it")
+            pause = min(2 * pause, 1.0)
 
 
 def _is_fixed(error: ApiRefusedError) -> bool:

@@ -94,7 +94,7 @@ class KubernetesProvider:
         cluster = self._cluster()
         if token == manifests.RELEASE:
             return releases.record(cluster, inputs, None, self._stack)
-        live, manager = self._objects().apply(token, inputs, None, cancel=cancel, new=True)
+        live, manager = self._objects().apply(token, inputs, None, cancel=cancel)
         return Created(_id_of(live), manifests.outputs_of(live, inputs, manager, live["apiVersion"]))
 
     def update(
@@ -118,8 +118,7 @@ class KubernetesProvider:
         namespace, _, name = resource_id.rpartition("/")
         asked = {**inputs, "metadata": {**inputs.get("metadata", {}), "name": name, "namespace": namespace}}
         try:
-            served, place = self._objects().placed(token, asked)
-            live = self._cluster().find(served.of(place.namespace, place.name))
+            live = self._objects().find(token, asked)
         except NoMatchError:
             return None
         except ApiRefusedError as error:
@@ -160,7 +159,7 @@ class KubernetesProvider:
         if has_unknown(inputs):
             return bare
         try:
-            shown, _ = self._objects().apply(token, inputs, old_outputs, dry=True, new=old_outputs is None)
+            shown, _ = self._objects().apply(token, inputs, old_outputs, dry=True)
         except (UnreachableError, NoMatchError):
             return bare
         return manifests.foreseen(inputs, shown) if shown else bare

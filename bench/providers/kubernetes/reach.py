@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,8 @@ JsonObject = dict[str, Any]
 _STORE: Final = "-tidepool"
 _GKE_COMMAND: Final = "gke-gcloud-auth-plugin"
 _PATIENCE: Final = 30.0
+_RETRIES: Final = urllib3.Retry(2, redirect=0, status=0, backoff_factor=0.1)
+"""Of connections; of an answer that was lost too, unless the call would then be made twice."""
 _FOR_NOW: Final = (
     HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT,
 )  # fmt: skip
@@ -64,43 +66,25 @@ class ClusterApi:
         self._place = _place(kubeconfig)
         self.server, self.namespace = self._place.server, self._place.namespace
         self._pool = urllib3.PoolManager(maxsize=32, ssl_context=self._place.tls)
-        self._lock = threading.Lock()
-        self._kinds: dict[str, dict[str, ServedKind]] = {}
-        self._version: str | None = None
+        self._kinds: dict[tuple[str, str], ServedKind] = {}
 
     @property
     def on_this_machine(self) -> bool:
         return _on_this_machine(self.server)
 
-    @property
+    @cached_property
     def is_store(self) -> bool:
         """Whether this is a cluster of the local cloud, which has no controllers."""
-        if self._version is None:
-            self._version = str(self.call("GET", "/version").get("gitVersion", ""))
-        return self._version.endswith(_STORE)
+        return str(self.call("GET", "/version").get("gitVersion", "")).endswith(_STORE)
 
     def kind(self, api_version: str, kind: str) -> ServedKind | None:
         """Where a kind is served; None where the cluster does not know it."""
-        for fresh in (False, True):
-            served = self._served(api_version, fresh=fresh)
-            if kind in served:
-                return served[kind]
-        return None
-
-    def _served(self, api_version: str, *, fresh: bool) -> dict[str, ServedKind]:
-        with self._lock:
-            if not fresh and api_version in self._kinds:
-                return self._kinds[api_version]
-        path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-        found = self.find(path) or {}
-        served = {
-            each["kind"]: ServedKind(path, each["name"], each["namespaced"])
-            for each in found.get("resources", ())
-            if "/" not in each["name"]
-        }
-        with self._lock:
-            self._kinds[api_version] = served
-        return served
+        if (api_version, kind) not in self._kinds:
+            path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+            for each in (self.find(path) or {}).get("resources", ()):
+                if "/" not in each["name"]:
+                    self._kinds[api_version, each["kind"]] = ServedKind(path, each["name"], each["namespaced"])
+        return self._kinds.get((api_version, kind))
 
     def find(self, path: str) -> JsonObject | None:
         """What stands at a path, None for nothing."""
@@ -110,6 +94,10 @@ class ClusterApi:
             if error.code != HTTPStatus.NOT_FOUND:
                 raise
             return None
+
+    def apply(self, path: str, body: Any, query: Mapping[str, str]) -> JsonObject:
+        """Server-side apply."""
+        return self.call("PATCH", path, body, content="application/apply-patch+yaml", query=query)
 
     def call(
         self,
@@ -123,35 +111,23 @@ class ClusterApi:
         """Raises ApiRefusedError and UnreachableError."""
         url = f"{self.server}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {"content-type": content, "accept": "application/json", "user-agent": "pulumi-kubernetes"}
-        if self._place.token and (token := self._bearer(self._place.token)):
-            headers["authorization"] = f"Bearer {token}"
-        data = None if body is None else json.dumps(body).encode()
         try:
-            answer = self._pool.request(
-                verb, url, body=data, headers=headers, timeout=_PATIENCE, retries=_retries(verb)
-            )
-        except urllib3.exceptions.HTTPError as error:
-            raise UnreachableError(f"the Kubernetes cluster at {self.server} is unreachable: {error}") from error
-        try:
-            found = json.loads(answer.data) if answer.data else {}
-        except ValueError:
-            found = {"message": answer.data.decode(errors="replace")}
-        if answer.status >= HTTPStatus.BAD_REQUEST:
-            said = str(found.get("message") or f"status {answer.status}")
-            if answer.status in _FOR_NOW:
-                raise UnreachableError(f"the Kubernetes cluster at {self.server} does not answer now: {said}")
-            raise ApiRefusedError(answer.status, said)
-        return found
-
-    def _bearer(self, token: Callable[[], str]) -> str:
-        try:
-            return token()
+            if self._place.token and (token := self._place.token()):
+                headers["authorization"] = f"Bearer {token}"
         except (KubeError, OSError) as error:
             raise ProviderError(f"the kubeconfig gives no token: {error}") from error
-
-
-def _retries(verb: str) -> urllib3.Retry:
-    return urllib3.Retry(connect=2, read=2 if verb == "GET" else 0, redirect=0, status=0, backoff_factor=0.1)
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            answer = self._pool.request(verb, url, body=data, headers=headers, timeout=_PATIENCE, retries=_RETRIES)
+        except urllib3.exceptions.HTTPError as error:
+            raise UnreachableError(f"the Kubernetes cluster at {self.server} is unreachable: {error}") from error
+        if answer.status in _FOR_NOW:
+            said = answer.data.decode(errors="replace") or f"status {answer.status}"
+            raise UnreachableError(f"the Kubernetes cluster at {self.server} does not answer now: {said}")
+        found = json.loads(answer.data or b"{}")
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            raise ApiRefusedError(answer.status, str(found.get("message") or f"status {answer.status}"))
+        return found
 
 
 def _place(kubeconfig: str) -> KubePlace:

@@ -224,7 +224,7 @@ def test_helm_release_is_one_recorded_resource(run: Run) -> None:
     assert steps(run.up(release(replicas=1))) == {"kueue": "same"}
     assert steps(run.up(release(replicas=2))) == {"kueue": "update"}
     (secret,) = run.cluster.core.list_namespaced_secret("kueue-system").items
-    assert secret.metadata.name == "sh.helm.release.v1.kueue.v2"
+    assert secret.metadata.name == "sh.helm.release.v1.kueue.v1"
     assert secret.type == "helm.sh/release.v1"
 
 
