@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.engine.values import DEFAULTS
 from bench.providers.google.differ import under
-from bench.providers.google.fields import Field, Shape
+from bench.providers.google.fields import Field, Fields, Given, JsonObject, Shape
 from infra.model.errors import meant
 
 Failures = dict[str, str]
@@ -22,10 +22,10 @@ def missing(name: str) -> str:
     return f"the required property {name!r} is missing"
 
 
-def check_fields(failures: Failures, fields: Mapping[str, Field], given: Mapping[str, Any], path: str = "") -> Any:
+def check_fields(failures: Failures, fields: Fields, given: Given, path: str = "") -> Any:
     """The given properties with defaults filled in and marked; what is wrong joins `failures`."""
     inputs = {name: field for name, field in fields.items() if not field.computed}
-    checked: dict[str, Any] = {}
+    checked: JsonObject = {}
     for name, value in given.items():
         if value is None or name.startswith("__"):
             continue

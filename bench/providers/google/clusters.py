@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from bench.providers.google.codec import pick
+from bench.providers.google.fields import Given, JsonObject
 from bench.providers.google.rest import ResourceCall, Rest, until
 from bench.providers.google.transport import ApiError
 
@@ -29,10 +30,10 @@ class OfGke(Rest):
         with call.api.turn(self.cluster_path(call)):
             Rest.act(self, call, method, path, body, query)
 
-    def begin(self, call: ResourceCall, method: str, path: str, body: Any, query: Any) -> dict[str, Any]:
+    def begin(self, call: ResourceCall, method: str, path: str, body: Any, query: Any) -> JsonObject:
         """Send a call once the cluster is idle."""
 
-        def taken() -> dict[str, Any] | None:
+        def taken() -> JsonObject | None:
             try:
                 return Rest.begin(self, call, method, path, body, query)
             except ApiError as error:
@@ -58,7 +59,7 @@ _DESIRED: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-_ALWAYS: Final[Mapping[str, Any]] = MappingProxyType(
+_ALWAYS: Final[Given] = MappingProxyType(
     {
         "controlPlaneEndpointsConfig": {"ipEndpointsConfig": {"enabled": True, "enablePublicEndpoint": True}},
         "notificationConfig": {"pubsub": {}},
@@ -77,7 +78,7 @@ class Cluster(OfGke):
         if call.values.get("removeDefaultNodePool"):
             self.act(call, "DELETE", f"{self.path(call)}/nodePools/default-pool")
 
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> JsonObject | None:
         """The answer with what the program's properties are called by, so that the table can read it."""
         found = Rest.read(self, call)
         if found is None:
@@ -106,7 +107,7 @@ class Cluster(OfGke):
             self.act(call, "PUT", path, {"update": {_DESIRED[name]: desired}})
 
 
-def told_taints(config: dict[str, Any], declared: Any) -> None:
+def told_taints(config: JsonObject, declared: Any) -> None:
     """Of the taints of a node configuration a state has those whose key the program declares, and all of them."""
     ours = {each.get("key") for each in declared or ()}
     config["effectiveTaints"] = config.get("taints") or []

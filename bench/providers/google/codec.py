@@ -11,12 +11,10 @@ from itertools import chain, repeat
 from typing import Any
 
 from bench.engine.values import DEFAULTS
-from bench.providers.google.fields import Field, Shape, is_empty
+from bench.providers.google.fields import Field, Fields, Given, JsonObject, Shape, is_empty
 
 
-def encode(
-    fields: Mapping[str, Field], values: Mapping[str, Any], body: dict[str, Any] | None = None
-) -> dict[str, Any]:
+def encode(fields: Fields, values: Given, body: JsonObject | None = None) -> JsonObject:
     """The REST body of these properties. False, zero and empty values are left out unless a field says otherwise."""
     body = {} if body is None else body
     for name, field in fields.items():
@@ -54,7 +52,7 @@ def _encode_value(field: Field, value: Any) -> Any:
             return value
 
 
-def pick(body: Mapping[str, Any], path: str) -> Any:
+def pick(body: Given, path: str) -> Any:
     """The value at a dotted path, None where there is none; of `.` the body itself."""
     value: Any = body
     for part in filter(None, path.split(".")):
@@ -62,7 +60,7 @@ def pick(body: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def decode(fields: Mapping[str, Field], body: Mapping[str, Any]) -> dict[str, Any]:
+def decode(fields: Fields, body: Given) -> JsonObject:
     """The properties that a REST body shows; what it does not mention reads as its kind's zero."""
     return {
         name: _decode_value(field, pick(body, field.wire or name)) for name, field in fields.items() if not field.local
@@ -87,13 +85,13 @@ def _decode_value(field: Field, value: Any) -> Any:
             return value
 
 
-def as_written(fields: Mapping[str, Field], outputs: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+def as_written(fields: Fields, outputs: Given, written: Given) -> JsonObject:
     """The inputs of a resource after a refresh: what the program wrote, as the service has it now.
 
     As by the Terraform bridge of Pulumi 3.137: what the program left out stays out, whatever the service has, and a
     default that is not so any more is no default.
     """
-    inputs: dict[str, Any] = {
+    inputs: JsonObject = {
         name: _as_written_value(fields[name], outputs[name], before)
         for name, before in written.items()
         if name in fields and outputs.get(name) is not None
@@ -107,12 +105,9 @@ def _as_written_value(field: Field, value: Any, before: Any) -> Any:
     match field.kind:
         case Shape.BLOCK:
             return as_written(field.inner, value, before)
-        case Shape.BLOCKS if field.keyed:
-            found = {item[field.keyed]: item for item in value}
-            olds = [old for old in before if old[field.keyed] in found]
-            return [as_written(field.inner, found[old[field.keyed]], old) for old in olds]
         case Shape.BLOCKS if field.unordered:
-            return [old for old in before if any(as_written(field.inner, item, old) == old for item in value)]
+            pairs = ((as_written(field.inner, item, old), old) for old in before for item in value)
+            return [now for now, old in pairs if (now[field.keyed] == old[field.keyed] if field.keyed else now == old)]
         case Shape.BLOCKS:
             return [as_written(field.inner, item, old) for item, old in zip(value, before, strict=False)]
         case Shape.TABLE:
@@ -123,7 +118,7 @@ def _as_written_value(field: Field, value: Any, before: Any) -> Any:
             return before if field.stored and field.is_same(value, before) else value
 
 
-def overlay(fields: Mapping[str, Field], old: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+def overlay(fields: Fields, old: Given, inputs: Given) -> JsonObject:
     """Old properties with new inputs over them, block by block: what a change in place is expected to lead to."""
     merged = dict(old)
     for name, field in fields.items():

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from bench.engine.provider import UNKNOWN, PropertyDiff
 from bench.engine.values import DEFAULTS, has_unknown
-from bench.providers.google.fields import Field, Shape, is_empty
+from bench.providers.google.fields import Field, Fields, Given, Shape, is_empty
 from infra.model import property_paths as paths
 
 Differences = dict[str, PropertyDiff]
@@ -28,7 +28,7 @@ def tops(differing: Iterable[str]) -> set[str]:
     return {str(paths.parse(path)[0]) for path in differing}
 
 
-def compare(fields: Mapping[str, Field], old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Differences:
+def compare(fields: Fields, old: Given, new: Given, path: str = "") -> Differences:
     """Every property that differs, by path."""
     found: Differences = {}
     for name, field in fields.items():

@@ -29,6 +29,12 @@ class Shape(StrEnum):
     BLOCKS = "list of objects"
 
 
+JsonObject = dict[str, Any]
+"""Properties of a resource, or a body, by name."""
+
+Given = Mapping[str, Any]
+"""The same of somebody else's, not to be changed."""
+
 Compare = Callable[[Any, Any], bool]
 """Something that holds between an old and a new value."""
 
@@ -79,7 +85,7 @@ class Field:
     tidied: Callable[[str], str] | None = None
     unsaid: str = ""
     keyed: str = ""
-    inner: Mapping[str, Field] = field(default_factory=dict)
+    inner: Fields = field(default_factory=dict)
 
     @property
     def zero(self) -> Any:
@@ -92,6 +98,8 @@ class Field:
             return False
         return self.same(self.zero if old is None else old, self.zero if new is None else new)
 
+
+Fields = Mapping[str, Field]
 
 _ZEROS: Final[Mapping[Shape, Callable[[], Any]]] = MappingProxyType(
     {

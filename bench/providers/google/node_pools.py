@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from bench.providers.google.clusters import OfGke, told_taints
 from bench.providers.google.differ import compare, tops
+from bench.providers.google.fields import JsonObject
 from bench.providers.google.rest import ResourceCall, Rest
 
 _GROUP: Final = re.compile(r"projects/([^/]+)/zones/([^/]+)/instanceGroupManagers/([^/]+)")
@@ -36,7 +37,7 @@ class NodePool(OfGke):
             body["autoscaling"] = {**body["autoscaling"], "enabled": True}
         self.make(call, "POST", f"{self.base}/{self.collection.format_map(call.values)}", {"nodePool": body})
 
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> JsonObject | None:
         found = Rest.read(self, call)
         if found is None:
             return None
@@ -64,7 +65,7 @@ class NodePool(OfGke):
         if "management" in changed:
             self.act(call, "POST", f"{path}:setManagement", {"management": call.body.get("management", {})})
 
-    def _updates(self, call: ResourceCall) -> Iterator[dict[str, Any]]:
+    def _updates(self, call: ResourceCall) -> Iterator[JsonObject]:
         """One body for each part that changed, of the node configuration first."""
         old, new = (side.get("nodeConfig") or {} for side in (call.old, call.values))
         inside = tops(compare(self.fields["nodeConfig"].inner, old, new)) if "nodeConfig" in call.changed else set()
@@ -80,10 +81,10 @@ class NodePool(OfGke):
             yield {"upgradeSettings": call.body.get("upgradeSettings", {})}
 
 
-def _managers(call: ResourceCall, links: Any) -> list[dict[str, Any]]:
+def _managers(call: ResourceCall, links: Any) -> list[JsonObject]:
     """The groups of machines behind a pool, from the lists of their zones."""
     wanted = [hit[0] for link in links if (hit := _GROUP.search(link))]
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, JsonObject] = {}
     for place in sorted({link.rpartition("/")[0] for link in wanted}):
         for each in call.send("GET", f"compute/beta/{place}").get("items", ()):
             found["projects/" + each["selfLink"].split("/projects/")[1]] = each

@@ -6,11 +6,10 @@ was read, and begin again where somebody else was faster (409). One at a time pe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
+from bench.providers.google.fields import Given, JsonObject
 from bench.providers.google.rest import ResourceCall, Rest, until
 from bench.providers.google.spellings import condition_parts, tidy_member
 from bench.providers.google.transport import ApiError
@@ -28,13 +27,13 @@ class IamMember(Rest):
 
     get: str
     put: str = "POST :setIamPolicy"
-    asked: Mapping[str, Any] | None = None
+    asked: Given | None = None
     wrapped: bool = True
 
     def create(self, call: ResourceCall) -> None:
         self._change(call, call.body, granted=True)
 
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> JsonObject | None:
         """The grant, None where it is gone."""
         method, path = self._at(call, self.get)
         policy = call.find(path, method=method, body=self.asked) or {}
@@ -53,7 +52,7 @@ class IamMember(Rest):
     def delete(self, call: ResourceCall) -> None:
         self._change(call, call.values, granted=False)
 
-    def _change(self, call: ResourceCall, grant: Mapping[str, Any], *, granted: bool) -> None:
+    def _change(self, call: ResourceCall, grant: Given, *, granted: bool) -> None:
         def written() -> bool | None:
             with call.api.turn(self.path(call)):
                 policy = call.send(*self._at(call, self.get), body=self.asked)
@@ -74,14 +73,15 @@ class IamMember(Rest):
         return method, f"{self.path(call)}{suffix}"
 
 
-def _is_of(binding: Mapping[str, Any], grant: Mapping[str, Any]) -> bool:
+def _is_of(binding: Given, grant: Given) -> bool:
     return binding.get("role") == grant["role"] and condition_parts(binding) == condition_parts(grant)
 
 
-def _changed(bindings: list[dict[str, Any]], grant: Mapping[str, Any], *, granted: bool) -> list[dict[str, Any]]:
+def _changed(bindings: list[JsonObject], grant: Given, *, granted: bool) -> list[JsonObject]:
     """The bindings with this grant or without it; a binding without members goes."""
     kept = [binding for binding in bindings if not _is_of(binding, grant)]
-    held = {tidy_member(member) for binding in bindings if _is_of(binding, grant) for member in binding["members"]}
-    members = (held | {tidy_member(grant["member"])}) if granted else held - {tidy_member(grant["member"])}
+    members = {tidy_member(member) for binding in bindings if _is_of(binding, grant) for member in binding["members"]}
+    members -= {tidy_member(grant["member"])}
+    members |= {tidy_member(grant["member"])} if granted else set()
     made = {part: grant[part] for part in ("role", "condition") if grant.get(part)}
     return [*kept, {**made, "members": sorted(members)}] if members else kept

@@ -7,7 +7,7 @@ called, and how answers become outputs. Does not own the calls (`rest` and its s
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from http import HTTPStatus
 from typing import Any
 
@@ -26,6 +26,7 @@ from bench.engine.values import DEFAULTS, has_unknown
 from bench.providers.google.checker import Failures, check_fields, missing
 from bench.providers.google.codec import as_written
 from bench.providers.google.differ import compare, tops
+from bench.providers.google.fields import Given, JsonObject
 from bench.providers.google.resource import ResourceType, is_known
 from bench.providers.google.rest import OperationFailedError, OperationTimeoutError, ResourceCall
 from bench.providers.google.settings import EFFECTIVE, MANAGED, ProviderSettings
@@ -56,13 +57,13 @@ class GoogleProvider:
         self._settings = settings or ProviderSettings(project=project)
         self._states = States(self._settings)
 
-    def configured(self, config: Mapping[str, Any]) -> GoogleProvider:
+    def configured(self, config: Given) -> GoogleProvider:
         return GoogleProvider(self._api.url, api=self._api, settings=self._settings.with_config(config))
 
     def types(self) -> Container[str]:
         return TYPES.keys()
 
-    def check(self, token: str, inputs: dict[str, Any]) -> CheckResult:
+    def check(self, token: str, inputs: JsonObject) -> CheckResult:
         kind = TYPES[token]
         failures: Failures = {}
         checked = check_fields(failures, kind.fields, inputs)
@@ -76,9 +77,9 @@ class GoogleProvider:
         self,
         token: str,
         resource_id: str,
-        old_inputs: dict[str, Any],
-        old_outputs: dict[str, Any],
-        new_inputs: dict[str, Any],
+        old_inputs: JsonObject,
+        old_outputs: JsonObject,
+        new_inputs: JsonObject,
     ) -> DiffResult:
         kind = TYPES[token]
         del old_inputs  # the state's outputs know what a refresh has seen, the inputs do not
@@ -91,7 +92,7 @@ class GoogleProvider:
             collides = self.locate(token, new_inputs) == resource_id
         return DiffResult(found, delete_before_replace=replaces and (kind.replaced_in_turn or collides))
 
-    def create(self, token: str, inputs: dict[str, Any], timeout: float | None, cancel: Cancel) -> Created:
+    def create(self, token: str, inputs: JsonObject, timeout: float | None, cancel: Cancel) -> Created:
         kind = TYPES[token]
         call = self._call(kind, inputs, cancel=cancel, timeout=timeout, body=self._states.body(kind, inputs, None))
         made = False
@@ -119,7 +120,7 @@ class GoogleProvider:
     def _call(
         self,
         kind: ResourceType,
-        inputs: Mapping[str, Any],
+        inputs: Given,
         resource_id: str = "",
         *,
         cancel: Cancel | None = None,
@@ -129,10 +130,10 @@ class GoogleProvider:
         values = self._states.values(kind, inputs, resource_id)
         return ResourceCall(api=self._api, deadline=self._api.deadline(timeout, cancel), values=values, **more)
 
-    def _managed(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> Any:
+    def _managed(self, kind: ResourceType, inputs: Given, old: Given | None) -> Any:
         return self._settings.managed(inputs.get(kind.labelled), old)
 
-    def read(self, token: str, resource_id: str, inputs: dict[str, Any]) -> ReadResult | None:
+    def read(self, token: str, resource_id: str, inputs: JsonObject) -> ReadResult | None:
         kind = TYPES[token]
         call = self._call(kind, inputs, resource_id)
         try:
@@ -153,10 +154,10 @@ class GoogleProvider:
         self,
         token: str,
         resource_id: str,
-        old_outputs: dict[str, Any],
-        new_inputs: dict[str, Any],
+        old_outputs: JsonObject,
+        new_inputs: JsonObject,
         cancel: Cancel,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         kind = TYPES[token]
         paths = self._states.differences(kind, old_outputs, new_inputs)
         changed = {kind.labelled if top == MANAGED else top for top in tops(paths)}
@@ -184,7 +185,7 @@ class GoogleProvider:
             raise PartialUpdateError(f"{message}{failure}", outputs=outputs)
         raise ProviderError(f"{message}{failure}")
 
-    def delete(self, token: str, resource_id: str, outputs: dict[str, Any], cancel: Cancel) -> None:
+    def delete(self, token: str, resource_id: str, outputs: JsonObject, cancel: Cancel) -> None:
         kind = TYPES[token]
         if outputs.get("deletionProtection"):
             raise ProviderError(
@@ -199,7 +200,7 @@ class GoogleProvider:
             if not (isinstance(error, ApiError) and error.code == HTTPStatus.NOT_FOUND):
                 raise ProviderError(f"Error deleting {kind.noun} {resource_id}: {error}") from error
 
-    def locate(self, token: str, inputs: dict[str, Any]) -> str | None:
+    def locate(self, token: str, inputs: JsonObject) -> str | None:
         kind = TYPES[token]
         values = self._states.values(kind, inputs)
         if kind.sought:
@@ -207,7 +208,7 @@ class GoogleProvider:
         known = is_known(kind.identity, values) and not has_unknown(values.get("condition"))
         return kind.id_of(values) if known else None
 
-    def preview_outputs(self, token: str, inputs: dict[str, Any], old_outputs: dict[str, Any] | None) -> dict[str, Any]:
+    def preview_outputs(self, token: str, inputs: JsonObject, old_outputs: JsonObject | None) -> JsonObject:
         return self._states.foreseen(TYPES[token], inputs, old_outputs)
 
     def secret_outputs(self, token: str) -> frozenset[str]:

@@ -10,11 +10,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any
 
 from bench.engine.provider import UNKNOWN
-from bench.providers.google.fields import Field
-from bench.providers.google.rest import Rest, Values
+from bench.providers.google.fields import Fields, Given, JsonObject
+from bench.providers.google.rest import Rest
 
 
 def holes(path: str) -> list[str]:
@@ -22,7 +21,7 @@ def holes(path: str) -> list[str]:
     return re.findall(r"\{(\w+)\}", path)
 
 
-def is_known(path: str, values: Mapping[str, Any]) -> bool:
+def is_known(path: str, values: Given) -> bool:
     """Whether every hole has a value already."""
     return all(values.get(hole) not in (None, "", UNKNOWN) for hole in holes(path))
 
@@ -51,25 +50,25 @@ class ResourceType:
     _: KW_ONLY
     noun: str
     identity: str
-    fields: Mapping[str, Field]
+    fields: Fields
     calls: Rest
     schema_version: int = 0
     labelled: str = ""
     named: str = ""
     derived: Mapping[str, str] = field(default_factory=dict)
     foreseen: tuple[str, ...] = ()
-    qualified: Callable[[Values], str] = lambda _: ""
+    qualified: Callable[[JsonObject], str] = lambda _: ""
     shortened: Callable[[str], str] = lambda text: text
     sought: str = ""
     replaced_in_turn: bool = False
     keeps_failed: bool = False
-    wanted: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda inputs: inputs
+    wanted: Callable[[Given], Given] = lambda inputs: inputs
     unsettled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def holes(self) -> list[str]:
         return holes(self.identity)
 
-    def id_of(self, values: Values) -> str:
+    def id_of(self, values: JsonObject) -> str:
         """The id that these values lead to."""
         return self.shortened(self.identity.format_map(values)) + self.qualified(values)

@@ -12,15 +12,13 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, TypeVar
 
-from bench.providers.google.fields import Field
+from bench.providers.google.fields import Fields, Given, JsonObject
 from bench.providers.google.spellings import last_part
 from bench.providers.google.transport import ApiError, CallError, Deadline, RestApi
 
 _SHORTEST_POLL, _LONGEST_POLL = 0.05, 5.0
 
 T = TypeVar("T")
-Values = dict[str, Any]
-"""Everything known of one resource: inputs, what the provider's settings add, what follows from them."""
 
 
 class OperationFailedError(CallError):
@@ -35,20 +33,21 @@ class OperationTimeoutError(CallError):
 class ResourceCall:
     """One action on one resource: where it is sent, how long it may take, and what is known of the resource.
 
+    values: everything known of it: inputs, what the provider's settings add, what follows from them.
     old: the outputs before an update. changed: names of the top-level properties that differ.
     """
 
     api: RestApi
     deadline: Deadline
-    values: Values
-    body: dict[str, Any] = field(default_factory=dict)
-    old: Values = field(default_factory=dict)
+    values: JsonObject
+    body: JsonObject = field(default_factory=dict)
+    old: JsonObject = field(default_factory=dict)
     changed: frozenset[str] = frozenset()
 
-    def send(self, method: str, path: str, **more: Any) -> dict[str, Any]:
+    def send(self, method: str, path: str, **more: Any) -> JsonObject:
         return self.api.call(method, path, self.deadline, **more)
 
-    def find(self, path: str, *, method: str = "GET", body: Any = None) -> dict[str, Any] | None:
+    def find(self, path: str, *, method: str = "GET", body: Any = None) -> JsonObject | None:
         """What the API answers, None where it knows no such thing (404)."""
         try:
             return self.send(method, path, body=body)
@@ -84,7 +83,7 @@ class Rest:
     base: str
     collection: str
     item: str
-    fields: Mapping[str, Field]
+    fields: Fields
     query: Mapping[str, str] = field(default_factory=dict)
     masked: bool = True
     named: bool = False
@@ -92,8 +91,8 @@ class Rest:
     verb: str = "PATCH"
     carried: tuple[str, ...] = ()
     assigned: Mapping[str, str] = field(default_factory=dict)
-    settling: Callable[[Mapping[str, Any]], bool] = lambda _: False
-    gone: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    settling: Callable[[Given], bool] = lambda _: False
+    gone: Callable[[Given], bool] = lambda _: False
 
     def create(self, call: ResourceCall) -> None:
         """Make it and wait; what the service chose of its id joins what is known of it."""
@@ -119,10 +118,10 @@ class Rest:
             self.ended(call, answer)
             call.values.update({hole: last_part(answer[key]) for hole, key in self.assigned.items()})
 
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> JsonObject | None:
         """Its body as the API has it, None where it is gone."""
 
-        def settled() -> dict[str, Any] | None:
+        def settled() -> JsonObject | None:
             found = call.find(self.path(call)) or {}
             return None if self.settling(found) else found
 
@@ -152,10 +151,10 @@ class Rest:
 
     def begin(
         self, call: ResourceCall, method: str, path: str, body: Any, query: Mapping[str, str] | None
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return call.send(method, path, body=body, query=query)
 
-    def ended(self, call: ResourceCall, operation: dict[str, Any]) -> None:
+    def ended(self, call: ResourceCall, operation: JsonObject) -> None:
         """Wait until what a call began has ended; an answer that is no operation is the resource itself."""
         name = operation.get("name", "")
         if not ("operationType" in operation or "operations/" in name):
@@ -177,5 +176,5 @@ class Rest:
         return f"{self.base}/{self.item.format_map(call.values)}"
 
 
-def _ended(operation: dict[str, Any]) -> dict[str, Any] | None:
+def _ended(operation: JsonObject) -> JsonObject | None:
     return operation if operation.get("done") or operation.get("status") == "DONE" else None

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bench.engine.provider import ProviderError
+from bench.providers.google.fields import JsonObject
 from bench.providers.google.rest import ResourceCall, Rest
 from bench.providers.google.settings import MANAGED
 from bench.providers.google.spellings import written_json
@@ -60,11 +61,11 @@ class Topic(Rest):
 class Dashboard(Rest):
     """A dashboard, whose one property is its whole body as JSON text."""
 
-    def begin(self, call: ResourceCall, method: str, path: str, body: Any, query: Any) -> dict[str, Any]:
+    def begin(self, call: ResourceCall, method: str, path: str, body: Any, query: Any) -> JsonObject:
         said = None if body is None else json.loads(call.values["dashboardJson"])
         return Rest.begin(self, call, method, path, said, query)
 
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> JsonObject | None:
         """The whole answer as text, what the service added too."""
         found = Rest.read(self, call)
         return found and {"dashboardJson": written_json(found), "name": found["name"]}
@@ -95,7 +96,7 @@ class RouterNat(Rest):
     def create(self, call: ResourceCall) -> None:
         self._write(call, [call.body], fresh=True)
 
-    def read(self, call: ResourceCall) -> dict[str, Any] | None:
+    def read(self, call: ResourceCall) -> JsonObject | None:
         nats = (call.find(self.path(call)) or {}).get("nats") or []
         return next((nat for nat in nats if nat["name"] == call.values["name"]), None)
 
@@ -105,7 +106,7 @@ class RouterNat(Rest):
     def delete(self, call: ResourceCall) -> None:
         self._write(call, [])
 
-    def _write(self, call: ResourceCall, wanted: list[dict[str, Any]], *, fresh: bool = False) -> None:
+    def _write(self, call: ResourceCall, wanted: list[JsonObject], *, fresh: bool = False) -> None:
         path, name = self.path(call), call.values["name"]
         with call.api.turn(path):
             nats = call.send("GET", path).get("nats") or []

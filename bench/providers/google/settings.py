@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bench.engine.provider import UNKNOWN
+from bench.providers.google.fields import Given, JsonObject
 
 ATTRIBUTION: Final = "goog-pulumi-provisioned"
 
@@ -27,7 +28,7 @@ class ProviderSettings:
     project: str | None = None
     attribution: bool = True
 
-    def with_config(self, config: Mapping[str, Any]) -> ProviderSettings:
+    def with_config(self, config: Given) -> ProviderSettings:
         """These settings with those of `config` over them: hosts, credentials and pacing mean nothing here.
 
         A default provider's settings arrive as the stack file's text.
@@ -38,7 +39,7 @@ class ProviderSettings:
             attribution=self.attribution if attribution is None else attribution not in (False, "false"),
         )
 
-    def managed(self, declared: Any, old: Mapping[str, Any] | None) -> Any:
+    def managed(self, declared: Any, old: Given | None) -> Any:
         """`pulumiLabels` for declared labels; `old` is the outputs of the resource, None where it is new."""
         if declared is UNKNOWN:
             return UNKNOWN
@@ -46,7 +47,7 @@ class ProviderSettings:
         ours = {ATTRIBUTION: "true"} if self.attribution and (old is None or known) else {}
         return {**ours, **(declared or {})}
 
-    def effective(self, declared: Any, old: Mapping[str, Any] | None) -> Any:
+    def effective(self, declared: Any, old: Given | None) -> Any:
         """`effectiveLabels` that a create or an update leads to: ours as wanted, others' as they are."""
         managed = self.managed(declared, old)
         if old is None or managed is UNKNOWN:
@@ -56,13 +57,13 @@ class ProviderSettings:
         return {**others, **managed}
 
 
-def views(name: str, found: Mapping[str, str], ours: Mapping[str, Any], managed: Mapping[str, Any]) -> dict[str, Any]:
+def views(name: str, found: Mapping[str, str], ours: Given, managed: Given) -> JsonObject:
     """The three views of the labels that the service has. name: of the property that declares them.
 
     A label of ours that was lost stays in its view without its value, so that the next plan restores it.
     """
 
-    def declared(keys: Mapping[str, Any]) -> dict[str, str]:
+    def declared(keys: Given) -> dict[str, str]:
         return {key: found.get(key, "") for key in keys}
 
     return {name: declared(ours), MANAGED: declared(managed), EFFECTIVE: dict(found)}

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from ipaddress import ip_network
 from typing import Any
 
+from bench.providers.google.fields import Given
+
 # Texts
 
 
@@ -58,13 +60,13 @@ def same_member(old: str, new: str) -> bool:
     return tidy_member(old) == tidy_member(new)
 
 
-def condition_parts(holder: Mapping[str, Any]) -> tuple[str, ...]:
+def condition_parts(holder: Given) -> tuple[str, ...]:
     """Title, description and expression of the condition of a grant or a binding; empty where it says none."""
     condition = holder.get("condition") or {}
     return tuple(condition.get(part) or "" for part in ("title", "description", "expression"))
 
 
-def with_condition(values: Mapping[str, Any]) -> str:
+def with_condition(values: Given) -> str:
     """What the official provider puts behind the id of a conditional grant: /TITLE/DESCRIPTION/EXPRESSION."""
     parts = condition_parts(values)
     return "/" + "/".join(parts) if any(parts) else ""
@@ -176,7 +178,7 @@ def same_but_for_pubsub(old: list[str], new: list[str]) -> bool:
     return before == after
 
 
-def with_hash(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_hash(inputs: Given) -> Given:
     """The service's bytes are the declared ones where their hash is: `detectMd5hash` is then no difference.
 
     As Cloud Storage writes it: base64 of the MD5 of the bytes.
@@ -224,7 +226,7 @@ def is_not(flag: bool) -> bool:
     return not flag
 
 
-def if_enabled(block: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def if_enabled(block: Given) -> Given | None:
     """Some blocks are shown whether they are in force or not."""
     return block if block.get("enabled") else None
 
@@ -232,21 +234,21 @@ def if_enabled(block: Mapping[str, Any]) -> Mapping[str, Any] | None:
 # What a body shows of a resource's life
 
 
-def in_transit(node: Mapping[str, Any]) -> bool:
+def in_transit(node: Given) -> bool:
     """A node that is being made may still end in a stockout and vanish: what it becomes is waited for."""
     return node.get("state") in ("CREATING", "DELETING")
 
 
-def is_reconciling(body: Mapping[str, Any]) -> bool:
+def is_reconciling(body: Given) -> bool:
     """A cluster or a node pool on its way to another state."""
     return body.get("status") in ("PROVISIONING", "RECONCILING", "STOPPING")
 
 
-def is_off(body: Mapping[str, Any]) -> bool:
+def is_off(body: Given) -> bool:
     """An API that a project does not have."""
     return body.get("state") != "ENABLED"
 
 
-def is_deleted(body: Mapping[str, Any]) -> bool:
+def is_deleted(body: Given) -> bool:
     """For thirty days the service still shows what was deleted."""
     return body.get("state") == "DELETED"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from bench.engine.provider import UNKNOWN, PropertyDiff
 from bench.providers.google.codec import decode, encode, overlay
 from bench.providers.google.differ import compare, tops
-from bench.providers.google.fields import Field, Shape
-from bench.providers.google.resource import ResourceType, Values, is_known
+from bench.providers.google.fields import Field, Given, JsonObject, Shape
+from bench.providers.google.resource import ResourceType, is_known
 from bench.providers.google.settings import EFFECTIVE, MANAGED, ProviderSettings, views
 from bench.providers.google.spellings import last_part
 
@@ -28,9 +28,7 @@ class States:
 
     settings: ProviderSettings
 
-    def differences(
-        self, kind: ResourceType, old: Mapping[str, Any], new: Mapping[str, Any]
-    ) -> dict[str, PropertyDiff]:
+    def differences(self, kind: ResourceType, old: Given, new: Given) -> dict[str, PropertyDiff]:
         """What differs between a resource's outputs and what its inputs ask for."""
         found = compare(kind.fields, old, kind.wanted(new))
         managed = self.settings.managed(new.get(kind.labelled), old)
@@ -44,9 +42,7 @@ class States:
     def _unsettled(self, kind: ResourceType, found: Mapping[str, PropertyDiff]) -> list[str]:
         return [name for trigger in tops(found) for name in kind.unsettled.get(trigger, ())]
 
-    def foreseen(
-        self, kind: ResourceType, inputs: Mapping[str, Any], old_outputs: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
+    def foreseen(self, kind: ResourceType, inputs: Given, old_outputs: Given | None) -> JsonObject:
         """The outputs that these inputs lead to, as far as they are known before the apply."""
         values = self.values(kind, inputs)
         outputs = self._own(kind, values, kind.foreseen) | self._planned(kind, inputs, old_outputs)
@@ -58,16 +54,16 @@ class States:
             outputs[EFFECTIVE] = self.settings.effective(inputs.get(kind.labelled), old_outputs)
         return outputs
 
-    def _planned(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _planned(self, kind: ResourceType, inputs: Given, old: Given | None) -> JsonObject:
         """The inputs over what is there; an input whose difference means nothing leaves what is there."""
         return overlay(kind.fields, {}, inputs) if old is None else overlay(kind.fields, old, kind.wanted(inputs))
 
-    def values(self, kind: ResourceType, inputs: Mapping[str, Any], resource_id: str = "") -> Values:
+    def values(self, kind: ResourceType, inputs: Given, resource_id: str = "") -> JsonObject:
         """Everything known of a resource: from its inputs and the settings, spelled as paths have it.
 
         Of its id what the service chose: its last part.
         """
-        values: Values = dict.fromkeys(kind.calls.assigned, last_part(resource_id)) if resource_id else {}
+        values: JsonObject = dict.fromkeys(kind.calls.assigned, last_part(resource_id)) if resource_id else {}
         values |= {name: value for name, value in inputs.items() if value is not None}
         for name, field in kind.fields.items():
             default = field.default if name in kind.holes else None
@@ -78,7 +74,7 @@ class States:
                 values[name] = field.tidied(values[name])
         return values
 
-    def _own(self, kind: ResourceType, values: Values, derived: tuple[str, ...]) -> dict[str, Any]:
+    def _own(self, kind: ResourceType, values: JsonObject, derived: tuple[str, ...]) -> JsonObject:
         """The properties that no body carries: parts of the path, client-side settings, and what follows from them.
 
         derived: of the latter, those that are known.
@@ -96,7 +92,7 @@ class States:
         paths = {name: kind.derived[name] for name in derived}
         return own | {name: path.format_map(values) for name, path in paths.items() if is_known(path, values)}
 
-    def body(self, kind: ResourceType, inputs: Mapping[str, Any], old: Mapping[str, Any] | None) -> dict[str, Any]:
+    def body(self, kind: ResourceType, inputs: Given, old: Given | None) -> JsonObject:
         """What a create sends, or an update of `old` may send: what the service filled in goes along."""
         body = encode(kind.fields, self._planned(kind, inputs, old))
         if kind.labelled and (labels := self.settings.effective(inputs.get(kind.labelled), old)):
@@ -106,11 +102,11 @@ class States:
     def outputs(
         self,
         kind: ResourceType,
-        values: Values,
-        inputs: Mapping[str, Any],
-        found: Mapping[str, Any],
-        managed: Mapping[str, Any],
-    ) -> dict[str, Any]:
+        values: JsonObject,
+        inputs: Given,
+        found: Given,
+        managed: Given,
+    ) -> JsonObject:
         """What the state holds of an answer of the API."""
         outputs = decode(kind.fields, found) | self._own(kind, values, tuple(kind.derived))
         outputs |= {name: values.get(name, field.zero) for name, field in kind.fields.items() if field.unread}

@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 import urllib3
 
 from bench.engine.provider import Cancel, CancelledError
+from bench.providers.google.fields import JsonObject
 
 DEFAULT_TIMEOUT: Final = 20 * 60.0
 """Seconds that an action may take where the program sets no custom timeout; the official provider's own."""
@@ -35,8 +36,7 @@ _RETRIED: Final = frozenset(
 )
 _CONNECTIONS = 64
 """How many calls may be under way at once on kept-alive connections."""
-_CONNECT_SECONDS = 10.0
-_LONGEST_ANSWER = 300.0
+_PATIENCE = urllib3.Timeout(connect=10.0, read=300.0)
 _UNREACHABLE_SECONDS = (
     15.0  # A cloud that is being started again is back sooner; twenty minutes would look like a hang.
 )
@@ -124,7 +124,7 @@ class RestApi:
         query: Mapping[str, str] | None = None,
         body: Any = None,
         content: str = "application/json",
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """The answer's JSON object, `{}` for an empty answer. body: JSON, or bytes of the kind that `content` says.
 
         Raises ApiError, CancelledError.
@@ -132,13 +132,13 @@ class RestApi:
         target = f"/{path}?{urlencode(query)}" if query else f"/{path}"
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         headers = {} if body is None else {"content-type": content}
-        wait, doubtful, reached = _FIRST_WAIT, False, self.now()
+        wait, doubtful, began = _FIRST_WAIT, False, self.now()
         while True:
-            error = self._attempt(method, target, deadline, data, headers)
+            error = self._attempt(method, target, data, headers)
             if not isinstance(error, ApiError):
                 return error
-            reached = reached if error.unreachable else self.now()
-            if not error.passing or deadline.left() <= wait or self.now() - reached > _UNREACHABLE_SECONDS:
+            lost = error.unreachable and self.now() - began > _UNREACHABLE_SECONDS
+            if not error.passing or deadline.left() <= wait or lost:
                 error.doubtful = doubtful
                 raise error
             doubtful = doubtful or not (error.unreachable or error.code == HTTPStatus.TOO_MANY_REQUESTS)
@@ -150,12 +150,9 @@ class RestApi:
                 raise error
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    def _attempt(
-        self, method: str, target: str, deadline: Deadline, data: bytes | None, headers: dict[str, str]
-    ) -> dict[str, Any] | ApiError:
-        patience = urllib3.Timeout(connect=_CONNECT_SECONDS, read=max(1.0, min(deadline.left(), _LONGEST_ANSWER)))
+    def _attempt(self, method: str, target: str, data: bytes | None, headers: dict[str, str]) -> JsonObject | ApiError:
         try:
-            answer = self._pool.urlopen(method, target, body=data, headers=headers, timeout=patience)
+            answer = self._pool.urlopen(method, target, body=data, headers=headers, timeout=_PATIENCE)
         except urllib3.exceptions.NewConnectionError:
             message = f"nothing answers at {self.url}; `./tidepool cloud status` says whether the local cloud runs"
             return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, message, unreachable=True)

@@ -6,6 +6,7 @@ understood by the other. Knows nothing of the local cloud but that a cluster of 
 Where it parts from the official provider, on purpose:
 - Unknown fields are refused on the first create too; the official one lets the API server drop them.
 - An object that stands already is refused in the preview, where the cluster is reachable.
+- The data of a ConfigMap are always updated in place (`enableConfigMapMutable`).
 - Field managers follow from the URN, not from chance. Names are given, never made up, and no object is patched in part.
 - Nothing is awaited. On a cluster of the local cloud, which has no controllers, a Helm release is recorded only.
 """

@@ -6,7 +6,6 @@ difference, while what others changed of the program's own fields is one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -27,14 +26,13 @@ def _replacing() -> JsonObject:
     return read_yaml(Path(__file__).with_name("replacing.yaml").read_text(encoding="utf-8"))
 
 
-def compare(
-    token: str, old_inputs: JsonObject, old_outputs: JsonObject, new: JsonObject, *, mutable: bool
-) -> DiffResult:
-    """mutable: whether the data of a ConfigMap are updated in place."""
+def compare(token: str, old_inputs: JsonObject, old_outputs: JsonObject, new: JsonObject) -> DiffResult:
     before = pruned(manifests.live_of(old_outputs), old_inputs)
-    fixed = tuple(map(paths.parse, _fixed(token, new, mutable=mutable)))
+    api_version, kind = manifests.kind_of(token, new)
+    fixed = [*_IDENTITY, *_replacing().get(api_version.rpartition("/")[0], {}).get(kind, ())]
+    places = [paths.parse(each) for each in fixed]
     found = {
-        paths.render(place): property_diff(was, now, replaces=any(place[: len(each)] == each for each in fixed))
+        paths.render(place): property_diff(was, now, replaces=any(place[: len(each)] == each for each in places))
         for place, was, now in paths.differences(before, new)
         if not _same(place, was, now)
     }
@@ -44,14 +42,6 @@ def compare(
 
 def property_diff(was: Any, now: Any, *, replaces: bool) -> PropertyDiff:
     return PropertyDiff("add" if was is paths.ABSENT else "delete" if now is paths.ABSENT else "update", replaces)
-
-
-def _fixed(token: str, new: JsonObject, *, mutable: bool) -> Iterator[str]:
-    yield from _IDENTITY
-    api_version, kind = manifests.kind_of(token, new)
-    yield from _replacing().get(api_version.rpartition("/")[0], {}).get(kind, ())
-    if (api_version, kind) == ("v1", "ConfigMap") and not mutable:
-        yield from ("data", "binaryData")
 
 
 def pruned(live: Any, said: Any) -> Any:

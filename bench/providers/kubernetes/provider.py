@@ -86,8 +86,7 @@ class KubernetesProvider:
         del resource_id
         if token == manifests.RELEASE:
             return releases.compare(old_inputs, new_inputs)
-        mutable = self._config.get("enableConfigMapMutable") in (True, "true")
-        return differ.compare(token, old_inputs, old_outputs, new_inputs, mutable=mutable)
+        return differ.compare(token, old_inputs, old_outputs, new_inputs)
 
     def create(self, token: str, inputs: JsonObject, timeout: float | None, cancel: Cancel) -> Created:
         del timeout

@@ -57,9 +57,8 @@ def compare(old: JsonObject, new: JsonObject) -> DiffResult:
     return DiffResult(found, delete_before_replace=any(each.replaces for each in found.values()))
 
 
-def id_of(inputs: JsonObject) -> str | None:
-    name, namespace = inputs.get("name"), inputs.get("namespace")
-    return f"{namespace}/{name}" if isinstance(name, str) and isinstance(namespace, str) else None
+def id_of(inputs: JsonObject) -> str:
+    return f"{inputs['namespace']}/{inputs['name']}"
 
 
 def foreseen(inputs: JsonObject) -> JsonObject:
@@ -71,8 +70,7 @@ def record(cluster: ClusterApi, inputs: JsonObject, old_outputs: JsonObject | No
 
     What runs on an API server that somebody gave the local cloud is theirs; only its kinds have to be there.
     """
-    namespace, name = inputs["namespace"], inputs["name"]
-    where, revision, bodies = f"{namespace}/{name}", 0, []
+    namespace, where, revision, bodies = inputs["namespace"], id_of(inputs), 0, []
     if inputs.get("createNamespace"):
         bodies.append((f"/api/v1/namespaces/{namespace}", _object("v1", "Namespace", name=namespace)))
     missing = _missing(cluster, where, inputs["chart"])
@@ -92,7 +90,7 @@ def record(cluster: ClusterApi, inputs: JsonObject, old_outputs: JsonObject | No
     elif missing:
         names = ", ".join(each["metadata"]["name"] for each in missing)
         raise ProviderError(
-            f"the Helm release {name} needs Helm, which the embedded engine does not have, and the cluster "
+            f"the Helm release {where} needs Helm, which the embedded engine does not have, and the cluster "
             f"lacks kinds of its chart ({names}): install it there first, or use --engine pulumi"
         )
     try:

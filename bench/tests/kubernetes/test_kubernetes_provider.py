@@ -102,12 +102,10 @@ def test_selector_replaces_a_deployment_delete_first(run: Run) -> None:
     assert seen.spec.selector.match_labels == {"role": "b"}
 
 
-def test_config_map_with_a_name_is_replaced_unless_mutable(run: Run) -> None:
+def test_config_map_is_updated_in_place(run: Run) -> None:
     run.up(config_map({"x": "1"}))
-    assert steps(run.up(config_map({"x": "2"})))["settings"] == "replace"
-    run.settings["enable_config_map_mutable"] = True
-    assert steps(run.up(config_map({"x": "3"})))["settings"] == "update"
-    assert run.cluster.core.read_namespaced_config_map("settings", "default").data == {"x": "3"}
+    assert steps(run.up(config_map({"x": "2"})))["settings"] == "update"
+    assert run.cluster.core.read_namespaced_config_map("settings", "default").data == {"x": "2"}
 
 
 def test_preview_works_before_the_cluster_is_known(run: Run) -> None:

@@ -45,11 +45,9 @@ def test_what_the_program_says_in_secret_stands_nowhere_in_the_state_in_clear(ru
 def test_field_that_the_server_leaves_out_since_it_is_empty_is_no_difference(empty: Any) -> None:
     said = {"metadata": {"name": "one"}, "spec": {"hostNetwork": empty, "nodeName": "n"}}
     live = {"metadata": {"name": "one"}, "spec": {"nodeName": "n"}}
-    assert not differ.compare("kubernetes:core/v1:Pod", said, live, said, mutable=False).detailed
+    assert not differ.compare("kubernetes:core/v1:Pod", said, live, said).detailed
     fresh = {**said, "spec": {"hostNetwork": True, "nodeName": "n"}}
-    assert list(differ.compare("kubernetes:core/v1:Pod", said, live, fresh, mutable=False).detailed) == [
-        "spec.hostNetwork"
-    ]
+    assert list(differ.compare("kubernetes:core/v1:Pod", said, live, fresh).detailed) == ["spec.hostNetwork"]
 
 
 class Patient(Cancel):
