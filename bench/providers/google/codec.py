@@ -105,9 +105,12 @@ def _as_written_value(field: Field, value: Any, before: Any) -> Any:
     match field.kind:
         case Shape.BLOCK:
             return as_written(field.inner, value, before)
+        case Shape.BLOCKS if field.keyed:
+            found = {item[field.keyed]: item for item in value}
+            olds = [old for old in before if old[field.keyed] in found]
+            return [as_written(field.inner, found[old[field.keyed]], old) for old in olds]
         case Shape.BLOCKS if field.unordered:
-            pairs = ((as_written(field.inner, item, old), old) for old in before for item in value)
-            return [now for now, old in pairs if (now[field.keyed] == old[field.keyed] if field.keyed else now == old)]
+            return [old for old in before if any(as_written(field.inner, item, old) == old for item in value)]
         case Shape.BLOCKS:
             return [as_written(field.inner, item, old) for item, old in zip(value, before, strict=False)]
         case Shape.TABLE:

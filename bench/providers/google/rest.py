@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from itertools import chain
 from typing import Any, TypeVar
 
 from bench.providers.google.fields import Fields, Given, JsonObject
@@ -162,7 +163,8 @@ class Rest:
         if link := operation.get("selfLink", ""):  # compute's and GKE's name it so
             name = "projects/" + link.split("/projects/", 1)[1]
         # One that is not to be seen yet is asked for again, as the official provider does.
-        ended = _ended(operation) or until(call.deadline, lambda: _ended(call.find(f"{self.base}/{name}") or {}))
+        answers = chain([operation], iter(lambda: call.find(f"{self.base}/{name}") or {}, None))
+        ended = until(call.deadline, lambda: _ended(next(answers)))
         if error := ended.get("error"):
             first = (error.get("errors") or [error])[0]
             raise OperationFailedError(f"Error code {first.get('code')}, message: {first.get('message')}")

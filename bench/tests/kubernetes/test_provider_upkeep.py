@@ -16,6 +16,7 @@ from bench.providers.kubernetes.objects import ClusterObjects
 from bench.providers.kubernetes.provider import KubernetesProvider
 from bench.providers.kubernetes.reach import ApiRefusedError, ClusterApi, ServedKind
 from bench.tests.kubernetes.conftest import LocalCluster
+from bench.tests.kubernetes.test_apply_and_kinds import definition
 from bench.tests.kubernetes.test_kubernetes_provider import Run, steps
 
 
@@ -95,3 +96,14 @@ def test_create_that_was_cut_short_adopts_no_object_of_others(run: Run) -> None:
     ours = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ours"}, "data": {"a": "1"}}
     provider.create(token, ours, None, Patient())
     assert (located("theirs"), located("ours"), located("none")) == (None, "default/ours", "default/none")
+
+
+def test_definition_that_serves_no_version_ends_and_so_does_its_kind(run: Run) -> None:
+    definitions, body = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition()
+    body["spec"]["versions"] = [{**each, "served": False} for each in body["spec"]["versions"]]
+    run.cluster.ask("POST", definitions, body)
+    token, queue = "kubernetes:lab.example/v1:Queue", {"metadata": {"name": "q", "uid": "u"}}
+    assert KubernetesProvider(run.settings).read(token, "q", queue) is None
+    KubernetesProvider(run.settings).delete(token, "q", queue, Patient())
+    run.cluster.ask("DELETE", f"{definitions}/{body['metadata']['name']}")
+    assert run.cluster.ask("GET", definitions)["items"] == []

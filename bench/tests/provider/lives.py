@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.providers.google import GoogleProvider
 from infra.model.facts import read_yaml
 
 Declared = tuple[str, dict[str, Any]]
@@ -22,6 +23,10 @@ class Life:
     needs: tuple[Declared, ...] = ()
     shows: dict[str, Any] = field(default_factory=dict)
     stays: bool = False
+
+    def meet_needs(self, provider: GoogleProvider, virtual: Any) -> None:
+        for token, inputs in self.needs:
+            provider.create(token, provider.check(token, inputs).inputs, None, virtual)
 
     def __str__(self) -> str:
         return f"{self.token.rsplit(':', 1)[1]}-{self.id.rsplit('/', 1)[-1]}"

@@ -39,11 +39,6 @@ def official(tool: Callable[[str], str], cloud: TestCloud) -> Iterator[OfficialP
     started.close()
 
 
-def needed(provider: GoogleProvider, virtual: Any, life: Life) -> None:
-    for token, inputs in life.needs:
-        provider.create(token, provider.check(token, inputs).inputs, None, virtual)
-
-
 def calls(cloud: TestCloud, after: int) -> list[tuple[str, str]]:
     """What changed something since a number of the cloud's log, sorted: each is an operation of its own."""
     entries = cloud.control.log(limit=1000, after=after)
@@ -68,7 +63,7 @@ def test_a_change_takes_the_same_calls(
 ) -> None:
     """A changed topology takes none at all: neither provider tells GKE of it."""
     token, inputs, wanted = life.token, life.inputs, {**life.inputs, **change}
-    needed(provider, virtual, life)
+    life.meet_needs(provider, virtual)
     old, new = official.check(token, inputs)[0], official.check(token, wanted)[0]
     made, outputs = official.create(token, old)
     before = last(cloud)
@@ -77,7 +72,7 @@ def test_a_change_takes_the_same_calls(
     official.delete(token, made, after)
 
     cloud.control.reset()
-    needed(provider, virtual, life)
+    life.meet_needs(provider, virtual)
     old = provider.check(token, inputs).inputs
     new = provider.check(token, wanted).inputs
     created = provider.create(token, old, None, virtual)

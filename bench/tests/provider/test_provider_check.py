@@ -17,10 +17,6 @@ NAT = "gcp:compute/routerNat:RouterNat"
 ACCOUNT = "gcp:serviceaccount/account:Account"
 
 
-def failures(token: str, inputs: dict[str, Any], provider: GoogleProvider = PROVIDER) -> dict[str, str]:
-    return {each.path: each.reason for each in provider.check(token, inputs).failures}
-
-
 def test_every_mistake_is_reported_at_once_with_its_path() -> None:
     inputs = {
         "name": "tpu-ci-0",
@@ -29,7 +25,8 @@ def test_every_mistake_is_reported_at_once_with_its_path() -> None:
         "dataDisks": [{"mode": "READ_ONLY"}],
         "state": "READY",
     }
-    wrong = failures(VM, inputs, GoogleProvider("http://127.0.0.1:1"))
+    found = GoogleProvider("http://127.0.0.1:1").check(VM, inputs).failures
+    wrong = {each.path: each.reason for each in found}
     assert set(wrong) == {
         "acceleratorTyp", "schedulingConfig.preemptable", "dataDisks[0].sourceDisk", "runtimeVersion", "state", "zone",
         "project",

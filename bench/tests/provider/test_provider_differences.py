@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from bench.engine.provider import UNKNOWN
 from bench.providers.google import GoogleProvider
@@ -68,31 +66,3 @@ def test_no_other_input_replaces_than_those_of_the_published_schema() -> None:
 def test_a_replacement_with_the_same_name_deletes_first(change: dict[str, Any], first: bool) -> None:
     old = {"name": "tpu-ci-0", "zone": "us-west4-a", "acceleratorType": "v5litepod-4"}
     assert PROVIDER.diff(VM, NODE, old, old, {**old, **change}).delete_before_replace == first
-
-
-_TEXT = st.text(alphabet="abc-.", min_size=1, max_size=4)
-_VMS = st.fixed_dictionaries(
-    {"name": _TEXT, "zone": _TEXT, "runtimeVersion": _TEXT},
-    optional={
-        "labels": st.dictionaries(_TEXT, _TEXT, max_size=3),
-        "metadata": st.dictionaries(_TEXT, _TEXT, max_size=3),
-        "tags": st.lists(_TEXT, max_size=3),
-        "description": _TEXT,
-        "schedulingConfig": st.sampled_from([{"preemptible": True}, {"spot": True}, {"reserved": True, "spot": False}]),
-        "networkConfig": st.fixed_dictionaries({"network": _TEXT}, optional={"enableExternalIps": st.booleans()}),
-        "dataDisks": st.lists(st.fixed_dictionaries({"sourceDisk": _TEXT}), max_size=2),
-    },
-)
-
-
-@given(old=_VMS, new=_VMS)
-@settings(deadline=None, max_examples=200, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-def test_only_equal_vms_show_no_difference(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """And a difference replaces exactly when something else than the five fields that the API can change is in it."""
-    before, after = (PROVIDER.check(VM, inputs).inputs for inputs in (old, new))
-    outputs = PROVIDER.preview_outputs(VM, before, None)
-    assert PROVIDER.diff(VM, "ID", before, outputs, before).detailed == {}
-    found = PROVIDER.diff(VM, "ID", before, outputs, after).detailed
-    mutable = ("labels", "metadata", "tags", "description", "dataDisks", "pulumiLabels")
-    for path, each in found.items():
-        assert each.replaces == (not path.startswith(mutable)), path

@@ -83,7 +83,7 @@ def test_a_state_of_one_provider_is_unchanged_for_the_other(
     life: Life, official: OfficialProvider, cloud: TestCloud, provider: GoogleProvider, virtual: Any
 ) -> None:
     token = life.token
-    need_all(life, provider, virtual)
+    life.meet_needs(provider, virtual)
     checked, failures = official.check(token, life.inputs)
     assert failures == []
     embedded = provider.check(token, life.inputs).inputs
@@ -99,7 +99,7 @@ def test_a_state_of_one_provider_is_unchanged_for_the_other(
     assert not official.diff(token, made, read.inputs, read.outputs, checked).changes
 
     cloud.control.reset()
-    need_all(life, provider, virtual)
+    life.meet_needs(provider, virtual)
     created = provider.create(token, embedded, None, virtual)
     assert created.id == made or TYPES[token].calls.assigned
     assert official.diff(token, created.id, embedded, created.outputs, checked).detailed == {}
@@ -118,7 +118,7 @@ def test_a_change_means_the_same_to_both(
 ) -> None:
     del cloud
     token = life.token
-    need_all(life, provider, virtual)
+    life.meet_needs(provider, virtual)
     old = provider.check(token, life.inputs).inputs
     created = provider.create(token, old, None, virtual)
     new = provider.check(token, {**life.inputs, **life.change}).inputs
@@ -131,8 +131,3 @@ def test_a_change_means_the_same_to_both(
     assert not theirs.replaces
     updated = provider.update(token, created.id, created.outputs, new, virtual)
     assert not official.diff(token, created.id, new, updated, new).changes
-
-
-def need_all(life: Life, provider: GoogleProvider, virtual: Any) -> None:
-    for token, inputs in life.needs:
-        provider.create(token, provider.check(token, inputs).inputs, None, virtual)

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from bench.cloud.testing import TestCloud
+from bench.engine.provider import ProviderError
 from bench.providers.google import GoogleProvider
+from bench.tests.provider.conftest import PROJECT
 
-PROJECT = "hai-gcp-models"
 GRANT = "gcp:projects/iAMMember:IAMMember"
 NAT = "gcp:compute/routerNat:RouterNat"
 
@@ -41,37 +42,23 @@ def test_a_lost_race_is_run_again(provider: GoogleProvider, virtual: Any, cloud:
     assert policy(provider)["roles/tpu.viewer"] == ["user:ada@example.com"]
 
 
-@pytest.fixture
-def router(provider: GoogleProvider, virtual: Any) -> None:
-    network = {"name": "ci", "autoCreateSubnetworks": False}
-    provider.create("gcp:compute/network:Network", network, None, virtual)
-    path = f"projects/{PROJECT}/global/networks/ci"
-    inputs = {"name": "ci", "region": "us-west4", "network": path}
-    provider.create("gcp:compute/router:Router", inputs, None, virtual)
-
-
-@pytest.mark.usefixtures("router")
 def test_nats_of_one_router_do_not_overwrite_one_another(provider: GoogleProvider, virtual: Any) -> None:
-    def subnetwork(name: str) -> str:
-        network = f"projects/{PROJECT}/global/networks/ci"
-        inputs = {"name": name, "region": "us-west4", "network": network, "ipCidrRange": f"10.0.{name[-1]}.0/24"}
-        return provider.create("gcp:compute/subnetwork:Subnetwork", inputs, None, virtual).id
-
-    def make(name: str) -> Any:
-        inputs = {
-            "name": name,
-            "region": "us-west4",
-            "router": "ci",
-            "natIpAllocateOption": "AUTO_ONLY",
-            "sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS",
-            "subnetworks": [{"name": subnetwork(name), "sourceIpRangesToNats": ["ALL_IP_RANGES"]}],
-        }
-        return provider.create(NAT, inputs, None, virtual)
-
+    network = f"projects/{PROJECT}/global/networks/ci"
+    provider.create("gcp:compute/network:Network", {"name": "ci", "autoCreateSubnetworks": False}, None, virtual)
+    router = {"name": "ci", "region": "us-west4", "network": network}
+    provider.create("gcp:compute/router:Router", router, None, virtual)
+    inputs = {
+        "region": "us-west4",
+        "router": "ci",
+        "natIpAllocateOption": "AUTO_ONLY",
+        "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
+    }
     names = [f"nat-{index}" for index in range(4)]
     with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(make, names))
+        made = list(pool.map(lambda name: provider.create(NAT, {**inputs, "name": name}, None, virtual), names))
     assert [each.outputs["name"] for each in made] == names
+    with pytest.raises(ProviderError, match="has a NAT 'nat-1' already"):
+        provider.create(NAT, {**inputs, "name": "nat-1"}, None, virtual)
     provider.delete(NAT, made[0].id, made[0].outputs, virtual)
     assert [provider.read(NAT, each.id, each.outputs) is not None for each in made] == [False, True, True, True]
 

@@ -11,19 +11,13 @@ from bench.providers.google.tables import TYPES
 from bench.tests.provider.lives import LIVES, Life
 
 
-def made(provider: GoogleProvider, virtual: Any, token: str, inputs: dict[str, Any]) -> tuple[str, dict, dict]:
-    checked = provider.check(token, inputs)
-    assert checked.failures == ()
-    created = provider.create(token, checked.inputs, None, virtual)
-    return created.id, checked.inputs, created.outputs
-
-
 @pytest.mark.parametrize("life", LIVES, ids=str)
 def test_a_resource_lives_and_reads_back_as_declared(life: Life, provider: GoogleProvider, virtual: Any) -> None:
-    for token, inputs in life.needs:
-        made(provider, virtual, token, inputs)
-
-    resource_id, inputs, outputs = made(provider, virtual, life.token, life.inputs)
+    life.meet_needs(provider, virtual)
+    checked = provider.check(life.token, life.inputs)
+    assert checked.failures == ()
+    created = provider.create(life.token, checked.inputs, None, virtual)
+    resource_id, inputs, outputs = created.id, checked.inputs, created.outputs
     assert provider.locate(life.token, inputs) == (life.id or None)
     found = provider.read(life.token, life.id or resource_id, inputs)
     assert found is not None
