@@ -95,20 +95,9 @@ class OfficialProvider:
         )
         return _values(answer.inputs), [failure.reason for failure in answer.failures]
 
-    def refusal(self, token: str, inputs: dict[str, Any]) -> str:
-        """Why a preview of a create fails, empty where it does not."""
-        checked, failures = self.check(token, inputs)
-        if failures:
-            return "\n".join(failures)
-        try:
-            self.create(token, checked, preview=True)
-        except grpc.RpcError as error:
-            return str(error)
-        return ""
-
-    def create(self, token: str, inputs: dict[str, Any], *, preview: bool = False) -> tuple[str, dict[str, Any]]:
+    def create(self, token: str, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         answer = self._stub.Create(
-            messages.CreateRequest(urn=_urn(token), properties=_struct(inputs), timeout=_SECONDS, preview=preview)
+            messages.CreateRequest(urn=_urn(token), properties=_struct(inputs), timeout=_SECONDS)
         )
         return answer.id, _values(answer.properties)
 

@@ -61,13 +61,3 @@ def test_nats_of_one_router_do_not_overwrite_one_another(provider: GoogleProvide
         provider.create(NAT, {**inputs, "name": "nat-1"}, None, virtual)
     provider.delete(NAT, made[0].id, made[0].outputs, virtual)
     assert [provider.read(NAT, each.id, each.outputs) is not None for each in made] == [False, True, True, True]
-
-
-def test_a_bucket_with_objects_is_not_deleted(provider: GoogleProvider, virtual: Any) -> None:
-    bucket = "gcp:storage/bucket:Bucket"
-    made = provider.create(bucket, {"name": "records", "location": "us"}, None, virtual)
-    api = provider._api
-    query = {"uploadType": "media", "name": "manifest.json"}
-    api.call("POST", "upload/storage/v1/b/records/o", api.deadline(), query=query, body={"version": 1})
-    with pytest.raises(Exception, match="containing objects without `forceDestroy`"):
-        provider.delete(bucket, made.id, made.outputs, virtual)
