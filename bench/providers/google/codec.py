@@ -68,8 +68,8 @@ def decode(fields: Fields, body: Given) -> JsonObject:
 
 
 def _decode_value(field: Field, value: Any) -> Any:
-    if field.told and value is not None:
-        value = field.told(value)
+    if field.shown and value is not None:
+        value = field.shown(value)
     if value is None:
         return field.zero
     match field.kind:

@@ -56,7 +56,7 @@ class Field:
     local: never in the body; the provider itself or a path uses it. computed: only the service sets it.
     always: sent whatever it is, as its kind's zero where it is not given, once its block says anything; elsewhere
         false, 0, empty texts and empty lists are left out. keeps_empty: sent where it is given, whatever it is.
-    told, stored: how the state has what the service says, and what the program says. unsaid: what a value that the
+    shown, stored: how the state has what the service says, and what the program says. unsaid: what a value that the
         service does not mention reads as, where that is not its kind's zero.
     wire_text: a number that stands as text in JSON (int64). spelled: how the service wants the value written. tidied:
         how it stands in paths (`bucket` without `b/`).
@@ -79,7 +79,7 @@ class Field:
     always: bool = False
     keeps_empty: bool = False
     wire_text: bool = False
-    told: Callable[[Any], Any] | None = None
+    shown: Callable[[Any], Any] | None = None
     stored: Callable[[Any], Any] | None = None
     spelled: Callable[[Any], Any] | None = None
     tidied: Callable[[str], str] | None = None

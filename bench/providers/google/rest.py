@@ -74,7 +74,7 @@ class Rest:
 
     base: the API's path, version included. collection, item: below it. query: what a create says there, by hole.
     masked: an update says in `updateMask` which parts it carries.
-    named: a create says the whole name. whole: an update carries everything, without a mask; verb: it is sent by.
+    named: a create says the whole name. complete: an update carries everything, without a mask; verb: it is sent by.
     carried: what every update carries, whatever changed.
     assigned: parts of the id that the service chooses, and where a body has them.
     settling: whether a body shows a resource on its way to another state, which a read waits for.
@@ -88,7 +88,7 @@ class Rest:
     query: Mapping[str, str] = field(default_factory=dict)
     masked: bool = True
     named: bool = False
-    whole: bool = False
+    complete: bool = False
     verb: str = "PATCH"
     carried: tuple[str, ...] = ()
     assigned: Mapping[str, str] = field(default_factory=dict)
@@ -135,9 +135,9 @@ class Rest:
         if not paths:
             return
         tops = {path.split(".")[0] for path in paths} | {*self.carried}
-        body = {top: value for top, value in call.body.items() if self.whole or top in tops}
+        body = {top: value for top, value in call.body.items() if self.complete or top in tops}
         body |= {name: self.fields[name].zero for name in self.carried if name not in body}
-        query = {"updateMask": ",".join(paths)} if self.masked and not self.whole else None
+        query = {"updateMask": ",".join(paths)} if self.masked and not self.complete else None
         self.act(call, self.verb, self.path(call), body, query)
 
     def delete(self, call: ResourceCall) -> None:

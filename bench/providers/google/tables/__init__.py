@@ -21,7 +21,7 @@ from infra.model.facts import read_yaml
 
 _FUNCTIONS: Final = frozenset(
     {
-        "gone", "qualified", "replaces_when", "same", "settling", "shortened", "spelled", "stored", "tidied", "told",
+        "gone", "qualified", "replaces_when", "same", "settling", "shortened", "spelled", "stored", "tidied", "shown",
         "wanted",
     }
 )  # fmt: skip
