@@ -166,8 +166,7 @@ class Rest:
         answers = chain([operation], iter(lambda: call.find(f"{self.base}/{name}") or {}, None))
         ended = until(call.deadline, lambda: _ended(next(answers)))
         if error := ended.get("error"):
-            first = (error.get("errors") or [error])[0]
-            raise OperationFailedError(f"Error code {first.get('code')}, message: {first.get('message')}")
+            raise OperationFailedError(f"Error code {error.get('code')}, message: {error.get('message')}")
 
     def changed_paths(self, call: ResourceCall) -> list[str]:
         """Where in the body the changed properties stand; those that only the provider knows stand nowhere."""

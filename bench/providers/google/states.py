@@ -66,8 +66,7 @@ class States:
         values: JsonObject = dict.fromkeys(kind.calls.assigned, last_part(resource_id)) if resource_id else {}
         values |= {name: value for name, value in inputs.items() if value is not None}
         for name, field in kind.fields.items():
-            default = field.default if name in kind.holes else None
-            default = self.settings.project if name == "project" else default
+            default = self.settings.project if name == "project" else field.default
             if default is not None:
                 values.setdefault(name, default)
             if field.tidied and isinstance(values.get(name), str):

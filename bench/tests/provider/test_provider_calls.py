@@ -66,6 +66,12 @@ def test_a_conflict_is_not_taken_over(vm: Any, provider: Any, virtual: Any) -> N
         provider.create(VM, vm[0], None, virtual)
 
 
+def test_a_stockout_is_an_error_in_googles_words(provider: Any, virtual: Any, cloud: Any) -> None:
+    cloud.control.fail("stockout")
+    with pytest.raises(ProviderError, match="Error creating Vm: Error code 8, message: There is no more capacity"):
+        provider.create(VM, checked(provider), None, virtual)
+
+
 def test_a_vm_that_is_gone_is_deleted_already(vm: Any, provider: Any, virtual: Any, cloud: Any) -> None:
     cloud.control.remove_node(NODE)
     provider.delete(VM, NODE, vm[1], virtual)

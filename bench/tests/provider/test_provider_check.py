@@ -99,6 +99,10 @@ def test_an_update_keeps_the_outputs_that_it_does_not_touch() -> None:
     assert new["networkConfig"] == {"network": "n", "subnetwork": "s"}
     assert new["effectiveLabels"] == {"theirs": "x", "b": "2"}
     assert new["description"] == ""
+    assert PROVIDER.preview_outputs(VM, {"dataDisks": UNKNOWN}, old)["dataDisks"] is UNKNOWN
+    link = {"network": "https://x/compute/v1/projects/p/global/networks/ci"}
+    firewall = PROVIDER.preview_outputs("gcp:compute/firewall:Firewall", {"network": "ci"}, link)
+    assert firewall["network"] == link["network"], "another spelling is no change"
 
 
 @pytest.mark.parametrize(
