@@ -92,8 +92,8 @@ def identity(audience: str, worker: int) -> str:
     with contextlib.suppress(NotBegunError):
         if SIMULATED:
             body = json.dumps({"node": metadata("node"), "worker": worker, "audience": audience}).encode()
-            asked_of, headers = f"{SIMULATED}/_tidepool/identity/token", {"Content-Type": "application/json"}
-            return json.loads(asked(asked_of, headers=headers, body=body, method="POST") or b"{}").get("token", "")
+            asked_of, headers = f"{SIMULATED}/_tidepool/identity_token", {"Content-Type": "application/json"}
+            return json.loads(asked(asked_of, headers=headers, body=body, method="POST") or b'""')
         query = urllib.parse.urlencode({"audience": audience, "format": "full"})
         return metadata(f"instance/service-accounts/default/identity?{query}").strip()
     return ""
