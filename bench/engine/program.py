@@ -1,8 +1,7 @@
 """Running a Pulumi program in this process, against a monitor object instead of a gRPC channel.
 
-Owns the SDK's settings, its event loop, the threads in which it calls the monitor, and how many registrations are under
-way in it at once. Settings, config and root stack live in a context of their own, so that one process can run many
-programs.
+Owns the SDK's settings, its event loop and the threads in which it calls the monitor. Settings, config and root stack
+live in a context of their own, so that one process can run many programs.
 """
 
 from __future__ import annotations
@@ -12,10 +11,8 @@ import contextvars
 import gc
 import traceback
 import warnings
-from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pulumi.errors import RunError
@@ -23,7 +20,6 @@ from pulumi.runtime import config as sdk_config
 from pulumi.runtime import resource as sdk_resource
 from pulumi.runtime import settings as sdk_settings
 from pulumi.runtime.proto.source_pb2 import StackTrace
-from pulumi.runtime.rpc_manager import RPCManager
 from pulumi.runtime.stack import run_in_stack
 
 from infra.model.errors import ConfigError
@@ -88,8 +84,7 @@ def _body(
     loop.set_exception_handler(lambda _loop, _context: None)  # the first failure is told; its echoes are not
     try:
         _configure(monitor, run, project, stack, config)
-        with _uncollected():
-            loop.run_until_complete(run_in_stack(program))
+        loop.run_until_complete(run_in_stack(program))
     except ConfigError:
         raise
     except Exception as error:  # noqa: BLE001 - a program may raise anything, and it is its author's to see
@@ -113,23 +108,9 @@ def _configure(monitor: Monitor, run: EngineRun, project: str, stack: str, confi
         dry_run=run.preview,
         organization="organization",
     )
-    settings.rpc_manager = RegistrationPace()
     sdk_settings.configure(settings)
     sdk_settings.ROOT.set(None)
     sdk_config.set_all_config(dict(config), [])
-
-
-@contextmanager
-def _uncollected() -> Generator[None]:
-    """Keep the cycle collector still. A program only adds objects, and walking all of them over and over costs more
-    than half of the time at 3,000 VMs while it frees next to nothing."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _drain(loop: asyncio.AbstractEventLoop) -> None:
@@ -149,61 +130,3 @@ def _tell(run: EngineRun, error: Exception) -> None:
     own = [frame for frame in frames if "/site-packages/" not in frame.filename and "/asyncio/" not in frame.filename]
     place = f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
     run.say("error", f"the program failed{place}: {type(error).__name__}: {error}")
-
-
-PORTION = 64
-"""Registrations that begin together."""
-TURNS = 64
-"""Turns of the event loop between two portions: about what the SDK takes to prepare and answer one resource."""
-
-
-class RegistrationPace(RPCManager):
-    """Lets registrations begin in portions, in the order of the program.
-
-    Left alone, the SDK prepares all of them side by side, so that every request of a large stack is in memory before
-    the first is answered. How many resources are worked on is another matter (`Options.parallel`).
-
-    The next portion waits for turns of the event loop, never for an earlier portion to end: whatever a registration
-    waits for, even for one that is declared after it, comes to its turn too.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._free = PORTION
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    def do_rpc(self, name: str, rpc_function: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        """The SDK's own, after a wait where it registers a resource."""
-        if name != "register resource":
-            return super().do_rpc(name, rpc_function)
-        turn = self._turn()
-
-        async def in_turn(*args: Any, **kwargs: Any) -> Any:
-            if turn is not None:
-                await turn
-            return await rpc_function(*args, **kwargs)
-
-        return super().do_rpc(name, in_turn)
-
-    def _turn(self) -> asyncio.Future[None] | None:
-        """What the next registration waits for; None where it may begin."""
-        if self._free:
-            self._free -= 1
-            return None
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        if len(self._waiting) == 1:
-            # Among the SDK's calls, so that it waits for this one before it waits for any of all outputs: each time
-            # it does so costs as much as the program has outputs.
-            self.rpcs.append(asyncio.ensure_future(self._pace()))
-        return turn
-
-    async def _pace(self) -> None:
-        while self._waiting:
-            for _ in range(TURNS):
-                await asyncio.sleep(0)
-            for _ in range(min(PORTION, len(self._waiting))):
-                turn = self._waiting.popleft()
-                if not turn.done():
-                    turn.set_result(None)
-        self._free = PORTION

@@ -31,8 +31,6 @@ def sdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
-    monkeypatch.setattr(sdk_modules._Packages, "of", frozenset())
     sdk_modules.load_by_name("pulumi_made_up")
     yield importlib.import_module("pulumi_made_up.compute")
     for name in [name for name in sys.modules if name.startswith("pulumi_made_up")]:
