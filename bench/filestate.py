@@ -56,7 +56,7 @@ def _point(files: StackFiles, settings: Mapping[str, str]) -> tuple[Holder, ...]
         return ()
     with held(files) as mine:
         document, _ = _pointed(files.read(), settings)
-        files.write([document])
+        files.write(document)
         return mine.taken_over
 
 

@@ -6,13 +6,12 @@ is decided (`bench.engine.planner`), nor what goes before or after it (`replacem
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.engine.goal import ProgramAnswer
 from bench.engine.planner import agreed
-from bench.engine.provider import CancelledError, PartialCreateError, PartialUpdateError, ProviderError
-from bench.engine.run import Stopwatch, now
+from bench.engine.provider import CancelledError, PartialError, ProviderError
 from infra.model.errors import EngineError
 from infra.model.plan import Op
 from infra.model.protected import irreplaceable
@@ -26,48 +25,43 @@ if TYPE_CHECKING:
     from bench.engine.state import ResourceState
 
 
+@dataclass(frozen=True, slots=True)
 class Apply:
     """Makes the decisions of one run so."""
 
-    def __init__(self, run: EngineRun, replacements: Replacements) -> None:
-        self._run = run
-        self._replacements = replacements
+    run: EngineRun
+    replacements: Replacements
 
     def replaceable(self, decision: Decision) -> bool:
-        old = decision.old
-        if old is None or not (old.protect and decision.new.protect):
+        """Whether a replacement may be; one of a protected resource is refused, and that is said."""
+        if decision.op is not Op.REPLACE or not (decision.old and decision.old.protect and decision.new.protect):
             return True
         step = decision.step()
-        self._run.broke(step, irreplaceable(step, decision.reasons))
+        self.run.broke(step, irreplaceable(step, decision.reasons))
         return False
 
     def do(self, decision: Decision, provider: Provider) -> ProgramAnswer:
+        """Make it so; what fails is recorded, and the answer says so."""
+        run, step = self.run, decision.step()
         if decision.op in (Op.SAME, Op.ADOPT):
             self.settle(decision, decision.new)
-            self._run.ended(decision.step(), 0.0)
-            return ProgramAnswer(decision.new.urn, decision.new.id, decision.new.outputs)
-        if decision.op is Op.REPLACE and not self.replaceable(decision):
-            return ProgramAnswer(decision.new.urn, failed=True)
-        step = decision.step()
-        clock = Stopwatch()
-        with self._run.slot():
-            self._run.started(step)
+            run.ended(step)
+            return ProgramAnswer(step.urn, decision.new.id, decision.new.outputs)
+        if not self.replaceable(decision):
+            return ProgramAnswer(step.urn, failed=True)
+        with run.slot():
+            run.started(step)
             try:
-                if decision.op is Op.UPDATE:
-                    state = self._update(decision, provider)
-                else:
-                    state = self._create(decision, provider)
-            except CancelledError as error:
-                self._run.stopping.set()
-                self._run.broke(step, str(error), clock.seconds)
-                return ProgramAnswer(step.urn, failed=True)
+                state = self._make(decision, provider)
             except (ProviderError, EngineError) as error:
-                self._run.broke(step, str(error), clock.seconds)
+                if isinstance(error, CancelledError):
+                    run.stopping.set()
+                run.broke(step, str(error))
                 return ProgramAnswer(step.urn, failed=True)
         if (staying := self._staying(decision)) is not None:
-            self._replacements.finish_later(step, staying, clock.seconds)
+            self.replacements.unfinished[replace(staying, delete=True).key] = step
         else:
-            self._run.ended(step, clock.seconds)
+            run.ended(step)
         return ProgramAnswer(state.urn, state.id, state.outputs)
 
     @staticmethod
@@ -76,53 +70,40 @@ class Apply:
         replaced = decision.op is Op.REPLACE and not decision.delete_first
         return decision.old if replaced and decision.old and not decision.old.pending_replacement else None
 
-    def _create(self, decision: Decision, provider: Provider) -> ResourceState:
-        run, new, old = self._run, decision.new, decision.old
+    def _make(self, decision: Decision, provider: Provider) -> ResourceState:
+        run, new, old = self.run, decision.new, decision.old
         if decision.op is Op.REPLACE:
-            self._replacements.replaced.add(new.urn)
+            self.replacements.replaced.add(new.urn)
             if decision.delete_first and old is not None and not old.pending_replacement:
-                self._replacements.delete_first(old)
-        number = run.begin("creating", new)
+                self.replacements.delete_first(old)
+        updated = old if decision.op is Op.UPDATE else None
+        number = run.begin("updating" if updated else "creating", new)
         try:
-            made = provider.create(new.type, reveal(new.inputs), new.timeouts.get("create"), run.cancel)
+            if updated:
+                known = reveal(agreed(updated.outputs, new))
+                state = new.showing(
+                    provider.update(new.type, updated.id, known, reveal(new.inputs), run.cancel), provider
+                )
+            else:
+                made = provider.create(new.type, reveal(new.inputs), new.custom_timeouts.get("create"), run.cancel)
+                state = new.showing(made.outputs, provider, id=made.id)
         except CancelledError:
             raise
-        except PartialCreateError as error:
-            state = new.showing(error.outputs, provider, id=error.resource_id, init_errors=(str(error),))
-            self._created(number, decision, state)
-            raise
-        except ProviderError:
-            run.end(number)
-            raise
-        state = new.showing(made.outputs, provider, id=made.id)
-        self._created(number, decision, state)
-        return state
-
-    def _created(self, number: int, decision: Decision, state: ResourceState) -> None:
-        staying = self._staying(decision)
-        self._run.end(number, state, *((replace(staying, delete=True),) if staying else ()))
-
-    def _update(self, decision: Decision, provider: Provider) -> ResourceState:
-        run, new, old = self._run, decision.new, decision.old
-        assert old is not None
-        number = run.begin("updating", new)
-        try:
-            known = reveal(agreed(old.outputs, new))
-            raw = provider.update(new.type, old.id, known, reveal(new.inputs), run.cancel)
-        except CancelledError:
-            raise
-        except PartialUpdateError as error:
-            half = new.showing(error.outputs, provider, init_errors=(str(error),), modified=now())
-            run.end(number, half)
+        except PartialError as error:
+            id_ = error.resource_id or new.id
+            self._made(number, decision, new.showing(error.outputs, provider, id=id_, init_errors=(str(error),)))
             raise
         except ProviderError as error:
-            run.end(number, drop=(old,) if error.gone else ())
+            run.note(ended=number, drop=(updated,) if updated and error.gone else ())
             raise
-        state = new.showing(raw, provider, modified=now())
-        run.end(number, state)
+        self._made(number, decision, state)
         return state
+
+    def _made(self, number: int, decision: Decision, state: ResourceState) -> None:
+        staying = self._staying(decision)
+        self.run.note(state, *((replace(staying, delete=True),) if staying else ()), ended=number)
 
     def settle(self, decision: Decision, state: ResourceState) -> None:
         """Take over a state that needed no provider; nothing is written where nothing has changed."""
         if state != decision.old:
-            self._run.note(state)
+            self.run.note(state)

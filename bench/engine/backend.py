@@ -1,15 +1,12 @@
 """Where states live, and who works on them: a folder in the layout of Pulumi's file backend.
 
-Owns file names, atomic writes, what history keeps, and the lock by which this engine and the official CLI keep each
-other out. A lock whose process is dead on this very host is taken over; one of another host never is, since nothing
-here can tell. Does not own a checkpoint's content
-(`bench.engine.checkpoint`) nor the journal's (`bench.engine.journal`). Layout as the official CLI 3.260
-writes it, seen 2026-11-21:
+Owns file names, atomic writes, and the lock by which this engine and the official CLI keep each other out. A lock whose
+process is dead on this very host is taken over; one of another host never is, since nothing here can tell. Does not own
+a checkpoint's content (`bench.engine.checkpoint`) nor the journal's (`bench.engine.journal`). Layout as the official
+CLI 3.260 writes it, seen 2026-11-21:
 
     .pulumi/meta.yaml                                            version: 1
     .pulumi/stacks/<project>/<stack>.json  .json.bak             the checkpoint and the one before
-    .pulumi/history/<project>/<stack>/<stack>-<ns>.history.json  what an update was, and .checkpoint.json its result
-    .pulumi/backups/<project>/<stack>/<stack>.<ns>.json
     .pulumi/locks/organization/<project>/<stack>/<uuid>.json     who works on it now
 """
 
@@ -17,11 +14,9 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
-import shutil
 import socket
 import uuid
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -75,65 +70,29 @@ class StackFiles:
     def locks(self) -> Path:
         return self.base / "locks" / "organization" / self.project / self.stack
 
-    def prepare(self) -> None:
-        """Make the folders and say which layout it is."""
-        self.checkpoint.parent.mkdir(parents=True, exist_ok=True)
-        meta = self.base / "meta.yaml"
-        if not meta.exists():
-            write_atomically(meta, [b"version: 1\n"])
-
     def read(self) -> bytes | None:
         """The checkpoint as it is, None where the stack has none."""
-        try:
-            return self.checkpoint.read_bytes()
-        except FileNotFoundError:
-            return None
+        return self.checkpoint.read_bytes() if self.checkpoint.exists() else None
 
-    def write(self, chunks: Iterable[bytes]) -> None:
+    def write(self, raw: bytes) -> None:
         """Put a new checkpoint in place of the old one, which becomes `.bak`; at no moment is there none."""
-        self.prepare()
-        if self.checkpoint.exists():
-            _copy(self.checkpoint, self.checkpoint.with_name(f"{self.stack}.json.bak"))
-        write_atomically(self.checkpoint, chunks)
-
-    def record(self, nanoseconds: int, history: bytes) -> None:
-        """Keep a full copy of the checkpoint and what the update was, as the official CLI does after each update."""
-        kept = self.base / "history" / self.project / self.stack
-        backups = self.base / "backups" / self.project / self.stack
-        for folder in (kept, backups):
-            folder.mkdir(parents=True, exist_ok=True)
-        _copy(self.checkpoint, kept / f"{self.stack}-{nanoseconds}.checkpoint.json")
-        _copy(self.checkpoint, backups / f"{self.stack}.{nanoseconds}.json")
-        write_atomically(kept / f"{self.stack}-{nanoseconds}.history.json", [history])
+        if not (meta := self.base / "meta.yaml").exists():
+            write_atomically(meta, b"version: 1\n")
+        if (before := self.read()) is not None:
+            write_atomically(self.checkpoint.with_name(f"{self.stack}.json.bak"), before)
+        write_atomically(self.checkpoint, raw)
 
 
-def write_atomically(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file whole or not at all, and past a power loss: a new file, synced, takes the name."""
+def write_atomically(path: Path, raw: bytes) -> None:
+    """Write a file whole or not at all: a new file, synced, takes the name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
     with fresh.open("wb") as out:
-        out.writelines(chunks)
+        out.write(raw)
         out.flush()
         os.fsync(out.fileno())
     fresh.replace(path)
     _forget_attributes(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename or removal in a folder last past a power loss."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _copy(source: Path, target: Path) -> None:
-    fresh = target.with_name(f".{target.name}.{os.getpid()}.new")
-    shutil.copyfile(source, fresh)
-    fresh.replace(target)
-    _forget_attributes(target)
 
 
 def _forget_attributes(path: Path) -> None:
@@ -189,24 +148,16 @@ def held(files: StackFiles) -> Generator[Held]:
     mine = files.locks / f"{name}.json"
     said = {
         "pid": os.getpid(),
-        "username": _username(),
+        "username": os.environ.get("USER") or str(os.getuid()),
         "hostname": socket.gethostname(),
         "timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
     }
-    write_atomically(mine, [json.dumps(said).encode()])
+    write_atomically(mine, json.dumps(said).encode())
     try:
         _refuse_living(files, but=mine)  # of two that came at once, at least one goes
         yield Held(name, dead)
     finally:
         mine.unlink(missing_ok=True)
-
-
-def _username() -> str:
-    """Who runs this; in a container the account often has a number and no name."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())
 
 
 def _refuse_living(files: StackFiles, but: Path | None = None) -> tuple[Holder, ...]:

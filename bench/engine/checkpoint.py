@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
 from bench.engine.backend import Holder, StackFiles, held, holders
-from bench.engine.journal import RESTORE, Entry, OperationType, Replay, key_of, replay
+from bench.engine.journal import Entry, OperationType, key_of, replay
 from bench.engine.secrets import Vault
-from bench.engine.state import Codec, ResourceState
+from bench.engine.state import ResourceState, decode, encode
 from bench.engine.values import RefusedError
+from infra.model import urns
 from infra.model.deployment import checked_deployment, checked_form
 from infra.model.errors import EngineError
 
@@ -45,26 +47,26 @@ class Snapshot:
     operations: what was in flight when a run died.
     digest: of the checkpoint it was read from; empty where there was none.
     journals: files whose content is in here and not yet in the checkpoint.
+    said: what a person should know of how it was read.
     metadata: what the document holds besides.
     """
 
     vault: Vault
-    codec: Codec
-    states: dict[str, ResourceState] = field(default_factory=dict)
-    operations: list[tuple[OperationType, ResourceState]] = field(default_factory=list)
-    digest: str = ""
-    journals: tuple[Path, ...] = ()
+    states: dict[str, ResourceState]
+    operations: list[tuple[OperationType, ResourceState]]
+    digest: str
+    journals: tuple[Path, ...]
     said: list[str] = field(default_factory=list)
     metadata: Mapping[str, Any] = field(default_factory=dict)
-
-    def check_passphrase(self) -> None:
-        """EngineError where the state has secrets that the passphrase does not open."""
-        if self.codec.met_secrets:
-            self.vault.check()
 
     def live(self) -> dict[str, ResourceState]:
         """By URN, without those that are replaced and still to be deleted."""
         return {state.urn: state for state in self.states.values() if not state.delete}
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """The stack's; empty where there is no state."""
+        return next((state.outputs for state in self.states.values() if state.type == urns.STACK_TYPE), {})
 
 
 def load(files: StackFiles, passphrase: Callable[[], str]) -> Snapshot:
@@ -82,39 +84,31 @@ def load(files: StackFiles, passphrase: Callable[[], str]) -> Snapshot:
             "passphrase; use --engine pulumi"
         )
     vault = Vault(passphrase, (provider.get("state") or {}).get("salt"))
-    snapshot = Snapshot(
+    found, said = sorted(files.journals.glob("*.jsonl")), []
+    digest = hashlib.sha256(raw).hexdigest() if raw is not None else ""
+    entries: dict[str, Entry] = {key_of(entry): entry for entry in latest.get("resources") or ()}
+    pending = [*(latest.get("pending_operations") or ())]
+    for path in found:
+        after = dict(entries)
+        base, in_flight = replay(path, after)
+        if base != digest:
+            said.append(
+                f"the state of {files.stack} was changed by another program after a run that was killed: only what "
+                "that run created is added; run refresh"
+            )
+            after = {**entries, **after, **entries}
+            in_flight = [each for each in in_flight if each["type"] == "creating"]
+        entries = after
+        pending += in_flight if path.name not in running else ()
+    return Snapshot(
         vault,
-        Codec(vault),
-        digest=digest([raw]) if raw is not None else "",
+        states={key: decode(entry, vault) for key, entry in entries.items()},
+        operations=[(each["type"], decode(each["resource"], vault)) for each in pending],
+        digest=digest,
+        journals=tuple(path for path in found if path.name not in running),
+        said=said,
         metadata={name: value for name, value in latest.items() if name not in _OWN_MEMBERS},
     )
-    entries = {key_of(entry): entry for entry in latest.get("resources") or ()}
-    pending: list[tuple[OperationType, Entry]] = [
-        (operation["type"], operation["resource"]) for operation in latest.get("pending_operations") or ()
-    ]
-    found = sorted(files.journals.glob("*.jsonl")) if files.journals.is_dir() else []
-    for path in found:
-        said = replay(path)
-        if said.folded != snapshot.digest:
-            if said.base != snapshot.digest:
-                snapshot.said.append(
-                    f"the state of {files.stack} was changed by another program after a run that was killed: only "
-                    "what that run created is added; run refresh"
-                )
-                said = _only_new(said, entries)
-            if path.name in running:
-                said.open.clear()
-            pending += _fold(said, entries)
-    if found:
-        folded = {
-            "resources": list(entries.values()),
-            "pending_operations": [{"type": kind, "resource": entry} for kind, entry in pending],
-        }
-        checked_deployment(folded, f"{files.journals} and {files.checkpoint}", RESTORE)
-    snapshot.journals = tuple(path for path in found if path.name not in running)
-    snapshot.states = {key: snapshot.codec.decode(entry) for key, entry in entries.items()}
-    snapshot.operations = [(kind, snapshot.codec.decode(entry)) for kind, entry in pending]
-    return snapshot
 
 
 _OWN_MEMBERS = {"manifest", "secrets_providers", "resources", "pending_operations"}
@@ -136,130 +130,66 @@ class _Document(BaseModel):
 def read_checkpoint(raw: bytes, files: StackFiles) -> dict[str, Any]:
     """The deployment of a checkpoint. Raises EngineError with every fault of its form, and the file to restore."""
     source = str(files.checkpoint)
-    fix = restore(files)
+    fix = f"replace it with {files.checkpoint.name}.bak of the same folder, then run `./tidepool refresh {files.stack}`"
     try:
         document = json.loads(raw)
     except ValueError as error:
         raise EngineError(f"{source}: not JSON ({error}). Fix: {fix}") from None
     checked_form(_Document, document, source, fix)
-    version, unknown = document["version"], sorted({*(document.get("features") or ())} - {REPLACE_WITH})
-    if version not in (CHECKPOINT_VERSION, VERSION_OF_FEATURES):
+    version, features = document["version"], document.get("features") or ()
+    if version not in (CHECKPOINT_VERSION, VERSION_OF_FEATURES) or {*features} - {REPLACE_WITH}:
         raise RefusedError(
-            f"stack {files.stack} has a checkpoint of version {version}: the embedded engine reads only versions "
-            f"{CHECKPOINT_VERSION} and {VERSION_OF_FEATURES}; use --engine pulumi"
-        )
-    if unknown:
-        raise RefusedError(
-            f"stack {files.stack} has a checkpoint that needs {', '.join(unknown)}: the embedded engine knows only "
+            f"stack {files.stack} has a checkpoint of version {version} that needs {', '.join(features) or 'nothing'}: "
+            f"the embedded engine reads only versions {CHECKPOINT_VERSION} and {VERSION_OF_FEATURES}, and knows only "
             f"{REPLACE_WITH}; use --engine pulumi"
         )
     return checked_deployment(document["checkpoint"].get("latest"), source, fix)
 
 
-def restore(files: StackFiles) -> str:
-    """How a person restores a state that cannot be read."""
-    backups = files.base / "backups" / files.project / files.stack
-    return (
-        f"replace it with {files.checkpoint.name}.bak of the same folder or with the newest file of {backups}, "
-        f"then run `./tidepool refresh {files.stack}`"
-    )
-
-
-def _fold(said: Replay, entries: dict[str, Entry]) -> list[tuple[OperationType, Entry]]:
-    for key in said.dropped:
-        entries.pop(key, None)
-    entries.update(said.entries)
-    return list(said.open.values())
-
-
-def _only_new(said: Replay, entries: Mapping[str, Entry]) -> Replay:
-    fresh = {key: entry for key, entry in said.entries.items() if key not in entries}
-    unsettled = {number: one for number, one in said.open.items() if one[0] == "creating"}
-    return Replay(base=said.base, entries=fresh, open=unsettled)
-
-
-def render(files: StackFiles, snapshot: Snapshot) -> Iterator[bytes]:
-    """The checkpoint document, a resource a line; no secret in clear."""
-    head = {
+def document_of(files: StackFiles, snapshot: Snapshot) -> dict[str, Any]:
+    """The checkpoint document; no secret in clear."""
+    vault, states = snapshot.vault, ordered(snapshot.states.values())
+    lists = {
+        "resources": [encode(state, vault) for state in states],
+        "pending_operations": [{"resource": encode(state, vault), "type": kind} for kind, state in snapshot.operations],
+    }
+    latest = {
         "manifest": {
             "time": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
             "magic": hashlib.sha256(CLI_VERSION.encode()).hexdigest(),
             "version": CLI_VERSION,
         },
-        "secrets_providers": {"type": "passphrase", "state": {"salt": snapshot.vault.state}},
+        "secrets_providers": {"type": "passphrase", "state": {"salt": vault.state}},
         **snapshot.metadata,
+        **{name: items for name, items in lists.items() if items},
     }
-    encode = snapshot.codec.encode
-    needs = any(state.replace_with for state in snapshot.states.values())
+    needs = any(state.replace_with for state in states)
     form = {"version": VERSION_OF_FEATURES, "features": [REPLACE_WITH]} if needs else {"version": CHECKPOINT_VERSION}
-    yield _text(form)[:-1] + b',"checkpoint":{"stack":'
-    yield _text(f"{ORGANIZATION}/{files.project}/{files.stack}") + b',"latest":' + _text(head)[:-1]
-    yield from _array("resources", (encode(state) for state in ordered(snapshot.states.values())))
-    yield from _array(
-        "pending_operations", ({"resource": encode(state), "type": kind} for kind, state in snapshot.operations)
-    )
-    yield b"}}}\n"
+    stack = f"{ORGANIZATION}/{files.project}/{files.stack}"
+    return {**form, "checkpoint": {"stack": stack, "latest": latest}}
 
 
-def _array(name: str, items: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-    separator = b',"%s":[\n' % name.encode()
-    for item in items:
-        yield separator + _text(item)
-        separator = b",\n"
-    if separator == b",\n":
-        yield b"\n]"
+def save(files: StackFiles, snapshot: Snapshot) -> None:
+    """Write the state as it is now; journals that are in it go."""
+    raw = json.dumps(document_of(files, snapshot), separators=(",", ":"), ensure_ascii=False).encode()
+    files.write(raw)
+    snapshot.digest = hashlib.sha256(raw).hexdigest()
+    for path in snapshot.journals:
+        path.unlink(missing_ok=True)
+    snapshot.journals = ()
 
 
-def _text(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def digest(chunks: Iterable[bytes]) -> str:
-    """What tells one checkpoint from another."""
-    found = hashlib.sha256()
-    for chunk in chunks:
-        found.update(chunk)
-    return found.hexdigest()
-
-
-def ordered(states: Iterable[ResourceState]) -> list[ResourceState]:
-    """Every resource after all that it refers to, else as given; replaced ones last. References to nothing are cut."""
-    pool = list(states)
-    live = {state.urn: state for state in pool if not state.delete}
-    last = {state.urn: state for state in pool}
-    known = last.keys()
-    done: set[int] = set()
-    result: list[ResourceState] = []
-    for start in sorted(pool, key=lambda state: state.delete):
-        stack: list[tuple[ResourceState, Iterator[str]]] = [(start, start.references())]
-        entered = {id(start)}
-        if id(start) in done:
-            continue
-        while stack:
-            state, references = stack[-1]
-            for urn in references:
-                below = live.get(urn) or last.get(urn)
-                if below is not None and id(below) not in done and id(below) not in entered:
-                    entered.add(id(below))
-                    stack.append((below, below.references()))
-                    break
-            else:
-                stack.pop()
-                done.add(id(state))
-                result.append(_without_dangling(state, known))
-    return result
-
-
-def _without_dangling(state: ResourceState, known: Iterable[str]) -> ResourceState:
-    if all(urn in known for urn in state.dependencies) and all(
-        urn in known for urns in state.property_dependencies.values() for urn in urns
-    ):
-        return state
-    state.dependencies = tuple(urn for urn in state.dependencies if urn in known)
-    state.property_dependencies = {
-        name: tuple(urn for urn in urns if urn in known) for name, urns in state.property_dependencies.items()
-    }
-    return state
+def ordered(states: Collection[ResourceState]) -> list[ResourceState]:
+    """Every resource after all that it refers to; replaced ones last. References to what is not there are cut."""
+    live = {state.urn: state for state in states if not state.delete}
+    order = TopologicalSorter({urn: [on for on in state.references() if on in live] for urn, state in live.items()})
+    found = [*(live[urn] for urn in order.static_order()), *(state for state in states if state.delete)]
+    for state in found:
+        state.dependencies = tuple(on for on in state.dependencies if on in live)
+        state.property_dependencies = {
+            name: tuple(on for on in ons if on in live) for name, ons in state.property_dependencies.items()
+        }
+    return found
 
 
 def fold(files: StackFiles, passphrase: Callable[[], str]) -> tuple[Holder, ...]:
@@ -271,8 +201,5 @@ def fold(files: StackFiles, passphrase: Callable[[], str]) -> tuple[Holder, ...]
     if not any(files.journals.glob("*.jsonl")):
         return ()
     with held(files) as mine:
-        snapshot = load(files, passphrase)
-        files.write(render(files, snapshot))
-        for path in snapshot.journals:
-            path.unlink(missing_ok=True)
+        save(files, load(files, passphrase))
         return mine.taken_over

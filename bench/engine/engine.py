@@ -7,11 +7,8 @@ its own module.
 from __future__ import annotations
 
 import gc
-import json
-import platform
-import time
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +24,7 @@ from bench.engine.registry import Providers
 from bench.engine.replacement import Replacements
 from bench.engine.run import EngineRun, Listener, Options, interruptible
 from bench.engine.values import masked
-from infra.model import protected, urns
+from infra.model import protected
 from infra.model.errors import EngineError
 from infra.model.plan import Op, Plan, Step
 from infra.model.secret_values import reveal
@@ -46,7 +43,6 @@ class _Parts:
 
     run: EngineRun
     registry: Providers
-    replacements: Replacements
     deletion: Deletion
     monitor: Monitor
 
@@ -79,8 +75,8 @@ class Engine:
 
     def preview(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
         """What `up` would do; changes neither state nor cloud, and waits for no lock."""
-        parts = self._parts(self._load(), options or Options(), listener, None)
-        self._foresee(parts)
+        parts = self._parts(options, listener)
+        self._run_program(parts, parts.deletion.plan)
         return self._plan(parts.run)
 
     def up(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
@@ -88,89 +84,66 @@ class Engine:
         options = options or Options()
         with held(self._files) as lock:
             if not options.previewed:
-                parts = self._parts(self._load(), options, None, None)
-                self._foresee(parts)
-                plan = self._plan(parts.run)
+                plan = self.preview(options)
                 if plan.failed:
                     return plan
             gc.collect(0)  # What the preview's program left is as much as this one will make.
-            with self._working(options, listener, lock, "update") as parts:
-                self._settle(parts)
-                ended_well = self._execute(parts)
-                self._check_targets(parts.run)
-                if ended_well and not parts.run.stopping.is_set():
-                    found = parts.deletion.to_delete()
-                    if not parts.deletion.protected(found, protected.undeclared):
-                        parts.deletion.execute(found)
+            with self._working(options, listener, lock) as parts:
+                self._run_program(parts, parts.deletion.execute)
         return self._plan(parts.run)
 
     def adopt(self, options: Options, listener: Listener | None = None) -> Plan:
         """Take over what `Options.standing` and `claims` name and the program declares; nothing else is changed.
 
         The components of a program that are not in the state yet are made with it, since one of them may be a parent.
+        Nothing is written where nothing is found.
         """
         options = replace(options, adopting=True)
-        with held(self._files) as lock, self._working(options, listener, lock, "resource-import") as parts:
-            self._settle(parts)
-            if options.standing or options.claims or self._finds(options):
-                self._execute(parts)
-        plan = self._plan(parts.run)
-        return replace(plan, steps=tuple(step for step in plan.steps if step.op in (Op.ADOPT, Op.CREATE) or step.error))
-
-    def _finds(self, options: Options) -> bool:
-        """Whether a look finds anything to adopt; nothing is written."""
-        parts = self._parts(self._load(), options, None, None)
-        self._settle(parts)
-        self._execute(parts)
-        return bool(parts.run.adopted) or self._plan(parts.run).failed
+        plan = self.preview(options)
+        shown: tuple[Op, ...] = ()
+        if not plan.failed and any(step.op is Op.ADOPT for step in plan.steps):
+            with held(self._files) as lock, self._working(options, listener, lock) as parts:
+                self._run_program(parts, parts.deletion.plan)
+            plan, shown = self._plan(parts.run), (Op.ADOPT, Op.CREATE)
+        return replace(plan, steps=tuple(step for step in plan.steps if step.op in shown or step.error))
 
     def forget(self, steps: Iterable[Step], listener: Listener | None = None) -> Plan:
         """Let the state go of the resources of these steps; no cloud is asked."""
-        with held(self._files) as lock, self._working(None, listener, lock, "import") as parts:
+        with held(self._files) as lock, self._working(None, listener, lock) as parts:
             gone = {step.urn for step in steps}
             parts.run.note(drop=tuple(state for state in parts.run.states.values() if state.urn in gone))
             for step in steps:
-                parts.run.ended(step, 0.0)
+                parts.run.ended(step)
         return self._plan(parts.run)
 
     def refresh(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
         """Take over what the cloud says of every resource in the state."""
-        with held(self._files) as lock, self._working(options, listener, lock, "refresh") as parts:
+        with held(self._files) as lock, self._working(options, listener, lock) as parts:
             settle(parts.run, parts.registry, forgetting=True)
             refresh.refresh(parts.run, parts.registry)
         return self._plan(parts.run)
 
     def destroy(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
         """Delete everything in the state, or the targets; a protected resource keeps all of it."""
-        with held(self._files) as lock, self._working(options, listener, lock, "destroy") as parts:
-            found = self._to_destroy(parts)
-            if not parts.deletion.protected(found, protected.kept):
-                if parts.run.options.first is not None:
-                    parts.run.options.first()
-                parts.deletion.execute(found)
+        with held(self._files) as lock, self._working(options, listener, lock) as parts:
+            settle(parts.run, parts.registry)
+            self._delete(parts, protected.kept, parts.deletion.execute)
         return self._plan(parts.run)
 
     def preview_destroy(self, options: Options | None = None, listener: Listener | None = None) -> Plan:
         """What `destroy` would do; changes neither state nor cloud, and waits for no lock."""
-        parts = self._parts(self._load(), options or Options(), listener, None)
-        found = self._to_destroy(parts)
-        if not parts.deletion.protected(found, protected.kept):
-            parts.deletion.plan(found)
-        return self._plan(parts.run)
-
-    def _to_destroy(self, parts: _Parts) -> list[ResourceState]:
+        parts = self._parts(options, listener)
         settle(parts.run, parts.registry)
-        self._check_targets(parts.run)
-        found = parts.deletion.to_delete()
-        return parts.deletion.without_protected(found) if parts.run.options.exclude_protected else found
+        self._delete(parts, protected.kept, parts.deletion.plan)
+        return self._plan(parts.run)
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs as last recorded, secrets masked; empty where there is no state."""
-        return masked(self._root_outputs(self._load()))
+        return masked(self._load().outputs)
 
     def export(self) -> dict[str, Any]:
         """The state as `pulumi stack export` shows it and `pulumi stack import` takes it."""
-        document = json.loads(b"".join(checkpoint.render(self._files, self._load())))
+        document = checkpoint.document_of(self._files, self._load())
         return {"version": document["version"], "deployment": document["checkpoint"]["latest"]}
 
     def ids(self, token: str) -> frozenset[str]:
@@ -196,109 +169,73 @@ class Engine:
         return checkpoint.load(self._files, self.passphrase)
 
     def _parts(
-        self, snapshot: checkpoint.Snapshot, options: Options, listener: Listener | None, journal: Journal | None
+        self,
+        options: Options | None,
+        listener: Listener | None,
+        journal: Journal | None = None,
+        snapshot: checkpoint.Snapshot | None = None,
     ) -> _Parts:
-        snapshot.check_passphrase()
-        run = EngineRun(snapshot, options, listener, journal)
+        snapshot = snapshot or self._load()
+        snapshot.vault.check()
+        run = EngineRun(snapshot, options or Options(), listener, journal)
         for said in snapshot.said:
             run.say("warning", said)
         registry = Providers(run, self.providers, self.config, self.stack, self.project)
         replacements = Replacements(run, registry)
-        existing = Existing(run, registry, self.backend, self.project, self.passphrase)
+        existing = Existing(run, registry, self.backend, self.passphrase)
         deployment = Deployment(run, registry, replacements, existing)
         monitor = Monitor(run, deployment, existing, self.stack, self.project)
-        return _Parts(run, registry, replacements, Deletion(run, registry, replacements), monitor)
+        return _Parts(run, registry, Deletion(run, registry, replacements), monitor)
 
-    def _foresee(self, parts: _Parts) -> None:
+    def _run_program(self, parts: _Parts, delete: Callable[[list[ResourceState]], None]) -> None:
+        """Settle what was in flight, run the program, and delete what it does not ask for."""
         run = parts.run
-        self._settle(parts)
-        if self._execute(parts):
-            self._check_targets(run)
-            found = parts.deletion.to_delete()
-            if not parts.deletion.protected(found, protected.undeclared):
-                parts.deletion.plan(found)
-
-    def _settle(self, parts: _Parts) -> None:
-        settle(parts.run, parts.registry)
-        if parts.run.options.refresh:
-            refresh.refresh(parts.run, parts.registry, quiet=True)
-        parts.run.remember_olds()
-
-    def _execute(self, parts: _Parts) -> bool:
-        return program.execute(
-            self.program,
-            parts.monitor,
-            parts.run,
-            project=self.project,
-            stack=self.stack,
-            config=self.config,
+        settle(run, parts.registry)
+        if run.options.refresh:
+            refresh.refresh(run, parts.registry, quiet=True)
+        run.olds = run.snapshot.live()
+        ended_well = program.execute(
+            self.program, parts.monitor, run, project=self.project, stack=self.stack, config=self.config
         )
+        if ended_well and not run.stopping.is_set() and not run.options.adopting:
+            self._delete(parts, protected.undeclared, delete)
 
     @staticmethod
-    def _check_targets(run: EngineRun) -> None:
-        unknown = run.targets.unmatched({*run.olds, *run.seen})
-        if unknown:
-            raise EngineError(
-                "no such resource: " + ", ".join(unknown) + "; `preview --json` lists the URNs of all resources"
-            )
+    def _delete(
+        parts: _Parts, words: Callable[[Sequence[Step]], str], delete: Callable[[list[ResourceState]], None]
+    ) -> None:
+        run = parts.run
+        if unknown := ", ".join(run.targets.unmatched({*run.olds, *run.seen})):
+            raise EngineError(f"no such resource: {unknown}; `preview --json` lists the URNs of all resources")
+        found = parts.deletion.to_delete()
+        if not parts.deletion.protected(found, words):
+            if run.options.first is not None and not run.preview:
+                run.options.first()
+            delete(found)
 
     @contextmanager
-    def _working(self, options: Options | None, listener: Listener | None, lock: Held, kind: str) -> Generator[_Parts]:
+    def _working(self, options: Options | None, listener: Listener | None, lock: Held) -> Generator[_Parts]:
         """An operation that changes something: journal, Ctrl-C, and at the end the checkpoint."""
-        started = time.time()
         snapshot = self._load()
-        snapshot.check_passphrase()
-        self._files.prepare()
+        snapshot.vault.check()
         if snapshot.journals or not snapshot.digest:
-            self._write(snapshot, None)
+            checkpoint.save(self._files, snapshot)
         journal = Journal(self._files.journals / f"{lock.name}.jsonl", snapshot.digest)
-        parts = self._parts(snapshot, options or Options(), listener, journal)
+        parts = self._parts(options, listener, journal, snapshot)
+        run = parts.run
         for holder in lock.taken_over:
-            parts.run.say("warning", f"removed the lock of {holder}, a process that has ended")
-        interrupted = False
-        with interruptible(parts.run) as presses:
+            run.say("warning", f"removed the lock of {holder}, a process that has ended")
+        with interruptible(run) as presses:
             try:
                 yield parts
             finally:
-                interrupted = bool(presses)
-                parts.replacements.report_unfinished()
-                self._finish(parts.run, journal, kind, started)
-        if interrupted:
+                with closing(journal):
+                    parts.deletion.replacements.report_unfinished()
+                    snapshot.operations += run.open_operations()
+                    checkpoint.save(self._files, snapshot)
+                journal.path.unlink()
+        if presses:
             raise KeyboardInterrupt
 
-    def _finish(self, run: EngineRun, journal: Journal, kind: str, started: float) -> None:
-        snapshot = run.snapshot
-        snapshot.operations += run.open_operations()
-        self._write(snapshot, journal)
-        journal.close()
-        journal.path.unlink()
-        succeeded = not self._plan(run).failed and not run.stopping.is_set()
-        history = {
-            "kind": kind,
-            "startTime": int(started),
-            "message": "",
-            "environment": {"exec.kind": "tidepool", "pulumi.arch": platform.machine(), "pulumi.os": "linux"},
-            "config": {},
-            "version": 0,
-            "result": "succeeded" if succeeded else "failed",
-            "endTime": int(time.time()),
-            "resourceChanges": {op: count for op, count in self._plan(run).summary.items() if count},
-        }
-        self._files.record(time.time_ns(), json.dumps(history).encode())
-
-    def _write(self, snapshot: checkpoint.Snapshot, journal: Journal | None) -> None:
-        document = list(checkpoint.render(self._files, snapshot))
-        snapshot.digest = checkpoint.digest(document)
-        if journal is not None:
-            journal.folding(snapshot.digest)
-        self._files.write(document)
-        for path in snapshot.journals:
-            path.unlink(missing_ok=True)
-        snapshot.journals = ()
-
-    def _root_outputs(self, snapshot: checkpoint.Snapshot) -> dict[str, Any]:
-        roots = [state for state in snapshot.states.values() if state.type == urns.STACK_TYPE]
-        return roots[0].outputs if roots else {}
-
     def _plan(self, run: EngineRun) -> Plan:
-        return run.plan(self.stack, ENGINE, self.cloud, masked(self._root_outputs(run.snapshot)))
+        return run.plan(self.stack, ENGINE, self.cloud)

@@ -7,15 +7,15 @@ own what follows from it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bench.engine.values import RefusedError, from_struct
 from infra.model import urns
 
 if TYPE_CHECKING:
-    from pulumi.runtime.proto import alias_pb2, resource_pb2
+    from pulumi.runtime.proto import resource_pb2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,14 +23,14 @@ class Goal:
     """One resource as the program wants it. Lists are sorted where their order means nothing.
 
     provider: `<urn>::<id>`, empty for the default one of `version`.
-    timeouts: seconds by `create`.
+    custom_timeouts: seconds by `create`.
     delete_before_replace: None leaves it to the provider.
     """
 
     urn: str
     type: str
     name: str
-    custom: bool
+    custom: bool = True
     parent: str = ""
     inputs: dict[str, Any] = field(default_factory=dict)
     dependencies: tuple[str, ...] = ()
@@ -43,18 +43,13 @@ class Goal:
     ignore_changes: tuple[str, ...] = ()
     replace_on_changes: tuple[str, ...] = ()
     replace_with: tuple[str, ...] = ()
-    secret_outputs: tuple[str, ...] = ()
-    timeouts: Mapping[str, float] = field(default_factory=dict)
+    additional_secret_outputs: tuple[str, ...] = ()
+    custom_timeouts: Mapping[str, float] = field(default_factory=dict)
 
     def needs(self) -> set[str]:
         """URNs without which it cannot be."""
-        found = set(self.dependencies)
-        found.update(*self.property_dependencies.values())
-        if self.parent:
-            found.add(self.parent)
-        if self.provider:
-            found.add(self.provider.rpartition("::")[0])
-        return found
+        found = {*self.dependencies, self.parent, self.provider.rpartition("::")[0]}
+        return found.union(*self.property_dependencies.values()) - {""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +65,26 @@ class ProgramAnswer:
 
 def registered(request: resource_pb2.RegisterResourceRequest, stack: str, project: str) -> Goal:
     """The goal of a RegisterResource request. Aliases of the type alone are the SDK's own, and of no interest here."""
-    urn = urns.make(stack, project, request.parent, request.type, request.name)
-    _refuse(
-        urn,
-        {
-            **{field.name: True for field, _ in request.ListFields() if field.name in _REFUSED},
-            "hooks": bool(request.hooks.ListFields()),
-            "aliases": any(each.urn or _moves(each.spec) for each in request.aliases),
-            "timeouts of updates or deletes": bool(request.customTimeouts.update or request.customTimeouts.delete),
-        },
-    )
+    asked = [_REFUSED[each.name] for each, _ in request.ListFields() if each.name in _REFUSED]
+    if any(
+        each.urn or [said for field, said in each.spec.ListFields() if said and field.name != "type"]
+        for each in request.aliases
+    ):
+        asked.append("aliases")
+    if "*" in "".join(request.ignoreChanges):
+        asked.append("ignore_changes with a wildcard")
+    if request.customTimeouts.update or request.customTimeouts.delete:
+        asked.append("timeouts of updates or deletes")
+    ons = {name: tuple(sorted(said.urns)) for name, said in sorted(request.propertyDependencies.items()) if said.urns}
     return Goal(
-        urn=urn,
+        urn=_checked_urn(request, stack, project, asked),
         type=request.type,
         name=request.name,
         custom=request.custom,
         parent=request.parent,
         inputs=from_struct(request.object),
         dependencies=tuple(sorted(request.dependencies)),
-        property_dependencies={
-            name: tuple(sorted(said.urns)) for name, said in sorted(request.propertyDependencies.items()) if said.urns
-        },
+        property_dependencies=ons,
         provider=request.provider,
         version=request.version,
         protect=request.protect,
@@ -99,53 +93,49 @@ def registered(request: resource_pb2.RegisterResourceRequest, stack: str, projec
         ignore_changes=tuple(request.ignoreChanges),
         replace_on_changes=tuple(request.replaceOnChanges),
         replace_with=tuple(sorted(request.replace_with)),
-        secret_outputs=tuple(request.additionalSecretOutputs),
-        timeouts={"create": seconds} if (seconds := _seconds(request.customTimeouts.create, urn)) else {},
+        additional_secret_outputs=tuple(request.additionalSecretOutputs),
+        custom_timeouts=_timeouts(request.customTimeouts.create),
     )
 
 
 def read(request: resource_pb2.ReadResourceRequest, stack: str, project: str) -> Goal:
     """The goal of a ReadResource request, which is a stack reference."""
-    urn = urns.make(stack, project, request.parent, request.type, request.name)
-    _refuse(urn, {f"the look-up of a {request.type}": request.type != urns.STACK_REFERENCE_TYPE})
+    asked = [] if request.type == urns.STACK_REFERENCE_TYPE else [f"the look-up of a {request.type}"]
     return Goal(
-        urn=urn,
+        urn=_checked_urn(request, stack, project, asked),
         type=request.type,
         name=request.name,
-        custom=True,
         parent=request.parent,
         inputs=from_struct(request.properties),
         dependencies=tuple(sorted(request.dependencies)),
-        provider=request.provider,
         version=request.version,
     )
 
 
-_REFUSED = {
-    "remote", "packageRef", "transforms", "state_migrations", "envVarMappings", "replacement_trigger", "deletedWith",
-    "importId", "hideDiffs",
-}  # fmt: skip
-"""Of a RegisterResource request."""
+_REFUSED: Final = {
+    "remote": "a remote component",
+    "replacement_trigger": "a replacement trigger",
+    "deletedWith": "a deletion with another resource",
+    "importId": "an import",
+}
+"""Members of a RegisterResource request, as a person calls them. The SDK itself refuses what no feature announces."""
 
 
-def _moves(spec: alias_pb2.Alias.Spec) -> bool:
-    return bool(spec.name or spec.noParent or spec.parentUrn or spec.stack or spec.project)
+def _checked_urn(request: Any, stack: str, project: str, asked: Iterable[str]) -> str:
+    """The URN of what a request is about; RefusedError where it asks for what is not supported."""
+    urn = urns.make(stack, project, request.parent, request.type, request.name)
+    if refused := ", ".join(asked):
+        raise RefusedError(f"{urn} asks for {refused}, which the embedded engine does not support: use --engine pulumi")
+    return urn
 
 
-def _refuse(urn: str, asked: Mapping[str, bool]) -> None:
-    unknown = [what for what, is_asked in asked.items() if is_asked]
-    if unknown:
-        raise RefusedError(
-            f"{urn} asks for {', '.join(unknown)}, which the embedded engine does not support: use --engine pulumi"
-        )
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-_UNITS = {"s": 1, "m": 60, "h": 3600}
-
-
-def _seconds(text: str, urn: str) -> float:
-    """Seconds of a duration (`1h30m`); 0 for none."""
-    parts = re.findall(r"(\d+)([smh])", text)
-    if "".join(number + unit for number, unit in parts) != text:
-        raise RefusedError(f"{urn} has a custom timeout {text!r}: write it as a duration such as 30s, 20m or 1h30m")
-    return float(sum(int(number) * _UNITS[unit] for number, unit in parts))
+def _timeouts(text: str) -> dict[str, float]:
+    """Of a create, from its duration (`90m`); none for an empty text."""
+    if not text:
+        return {}
+    if (found := re.fullmatch(r"(\d+)([smh])", text)) is None:
+        raise RefusedError(f"a custom timeout is {text!r}: write a duration of one unit, such as 30s, 20m or 1h")
+    return {"create": int(found[1]) * _UNITS[found[2]]}

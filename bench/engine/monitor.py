@@ -14,11 +14,11 @@ from google.protobuf import empty_pb2 as _empty_pb2
 from pulumi.runtime.proto import engine_pb2, resource_pb2
 
 from bench.engine import goal as goals
-from bench.engine.provider import ProviderError
 from bench.engine.run import StoppedError
 from bench.engine.values import RefusedError, from_struct, to_struct
 from infra.model import urns
 from infra.model.errors import EngineError
+from infra.model.plan import Op, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -64,41 +64,22 @@ class MonitorError(grpc.RpcError):
 class Monitor:
     """One program's monitor and engine. `told`: failures that are recorded already when the SDK raises them again."""
 
-    def __init__(
-        self,
-        run: EngineRun,
-        deployment: Deployment,
-        existing: Existing,
-        stack: str,
-        project: str,
-    ) -> None:
+    def __init__(self, run: EngineRun, deployment: Deployment, existing: Existing, stack: str, project: str) -> None:
         self._run = run
         self._deployment = deployment
         self._existing = existing
-        self._stack = stack
-        self._project = project
+        self._place = (stack, project)
         self.told: set[str] = set()
 
     # ResourceMonitor
 
     def GetDeploymentInfo(self, _request: Empty, /) -> resource_pb2.DeploymentInfo:  # noqa: N802
-        return resource_pb2.DeploymentInfo(
-            project=self._project,
-            stack=self._stack,
-            dryRun=self._run.preview,
-            parallel=self._run.options.parallel,
-            supportedFeatures=FEATURES,
-        )
+        return resource_pb2.DeploymentInfo(supportedFeatures=FEATURES)
 
     def RegisterResource(  # noqa: N802
         self, request: resource_pb2.RegisterResourceRequest
     ) -> resource_pb2.RegisterResourceResponse:
-
-        def work() -> ProgramAnswer:
-            wanted = goals.registered(request, self._stack, self._project)
-            return self._deployment.register(wanted)
-
-        answer = self._answer(work, request)
+        answer = self._answer(request, lambda: self._deployment.register(goals.registered(request, *self._place)))
         return resource_pb2.RegisterResourceResponse(
             urn=answer.urn,
             id=answer.id,
@@ -108,11 +89,7 @@ class Monitor:
         )
 
     def ReadResource(self, request: resource_pb2.ReadResourceRequest) -> resource_pb2.ReadResourceResponse:  # noqa: N802
-        def work() -> ProgramAnswer:
-            wanted = goals.read(request, self._stack, self._project)
-            return self._existing.read(wanted)
-
-        answer = self._answer(work, request)
+        answer = self._answer(request, lambda: self._existing.read(goals.read(request, *self._place)))
         if answer.failed:
             raise self._told(grpc.StatusCode.NOT_FOUND, f"{answer.urn} could not be read")
         return resource_pb2.ReadResourceResponse(urn=answer.urn, properties=to_struct(answer.outputs))
@@ -120,9 +97,11 @@ class Monitor:
     def RegisterResourceOutputs(  # noqa: N802
         self, request: resource_pb2.RegisterResourceOutputsRequest
     ) -> Empty:
-        if self._run.stopping.is_set():
-            raise _stopped()
-        self._guard(lambda: self._deployment.outputs(request.urn, from_struct(request.outputs)))
+        try:
+            with self._stoppable():
+                self._deployment.outputs(request.urn, from_struct(request.outputs))
+        except EngineError as error:
+            raise MonitorError(grpc.StatusCode.UNKNOWN, str(error)) from None
         return Empty()
 
     def SignalAndWaitForShutdown(self, _request: Empty, /) -> Empty:  # noqa: N802
@@ -134,10 +113,8 @@ class Monitor:
             raise AttributeError(name)
 
         def refuse(_request: object) -> None:
-            raise MonitorError(
-                grpc.StatusCode.UNIMPLEMENTED,
-                f"the embedded engine does not support {name}: use --engine pulumi",
-            )
+            message = f"the embedded engine does not support {name}: use --engine pulumi"
+            raise MonitorError(grpc.StatusCode.UNIMPLEMENTED, message)
 
         return refuse
 
@@ -151,16 +128,14 @@ class Monitor:
 
     # Failures
 
-    def _answer(self, work: Callable[[], ProgramAnswer], request: Any) -> ProgramAnswer:
+    def _answer(self, request: Any, work: Callable[[], ProgramAnswer]) -> ProgramAnswer:
         """The answer of some work on a resource. What is refused is recorded, and the program may go on."""
-        if self._run.stopping.is_set():
-            raise _stopped()
-        urn = urns.make(self._stack, self._project, request.parent, request.type, request.name)
         try:
             with self._stoppable():
                 answer = work()
         except RefusedError as error:
-            self._deployment.refuse(urn, request.type, request.name, str(error))
+            urn = urns.make(*self._place, request.parent, request.type, request.name)
+            self._run.broke(Step(op=Op.CREATE, urn=urn, type=request.type, name=request.name), str(error))
             raise self._told(grpc.StatusCode.UNIMPLEMENTED, str(error)) from None
         if answer.failed and self._run.stopping.is_set():
             raise _stopped()
@@ -170,16 +145,11 @@ class Monitor:
         self.told.add(details)
         return MonitorError(code, details)
 
-    def _guard(self, work: Callable[[], Any]) -> Any:
-        try:
-            with self._stoppable():
-                return work()
-        except (EngineError, ProviderError) as error:
-            raise MonitorError(grpc.StatusCode.UNKNOWN, str(error)) from None
-
     @contextmanager
     def _stoppable(self) -> Generator[None]:
         """For work on what the program asks: where the run is being stopped, the program is ended quietly."""
+        if self._run.stopping.is_set():
+            raise _stopped()
         try:
             yield
         except StoppedError:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from bench.engine.goal import Goal
 from bench.engine.provider import PropertyDiff
-from bench.engine.run import now
 from bench.engine.state import ResourceState
 from bench.engine.values import DEFAULTS, UNKNOWN, masked, resealed, secret_places, with_secrets
 from infra.model import property_paths as paths
@@ -23,7 +22,6 @@ from infra.model.secret_values import reveal
 if TYPE_CHECKING:
     from bench.engine.provider import Provider
 
-PROVIDER_CHANGED = "provider"
 REPLACE_WITH = "replaceWith"
 
 
@@ -95,19 +93,15 @@ def plain_diff(old: dict[str, Any], new: dict[str, Any]) -> dict[str, PropertyDi
 
 def goal_state(goal: Goal, inputs: dict[str, Any], provider: str, old: ResourceState | None) -> ResourceState:
     """The state that a resource is to have, with the outputs that it had."""
-    time = now()
-    kept = {"created": time, "modified": time}
+    given: dict[str, Any] = {name: getattr(goal, name) for name in _ASKED}
     if old is not None:
-        kept = {name: getattr(old, name) for name in ("id", "outputs", "created", "modified")}
-    asked = {name: getattr(goal, name) for name in _ASKED}
-    other = old.other if old is not None else {}
-    return ResourceState(**asked, **kept, inputs=inputs, provider=provider, other=other)
+        given |= {name: getattr(old, name) for name in ("id", "outputs", "other")}
+    given |= {"inputs": inputs, "provider": provider}
+    return ResourceState(**given)
 
 
-_ASKED = frozenset(each.name for each in fields(Goal)) & {each.name for each in fields(ResourceState)} - {
-    "inputs", "provider",
-}  # fmt: skip
-"""What a state takes over from a program as it is asked for."""
+_ASKED = {each.name for each in fields(Goal)} & {each.name for each in fields(ResourceState)}
+"""What a state takes over from a program."""
 
 
 def undecided(goal: Goal, old: ResourceState | None) -> Step:
@@ -127,25 +121,22 @@ def decide_component(goal: Goal, old: ResourceState | None) -> Decision:
 
 def checked_inputs(goal: Goal, provider: Provider, old: ResourceState | None) -> dict[str, Any]:
     """The program's inputs with the provider's defaults, secrets still secret; CheckFailedError says what is wrong."""
-    inputs = kept(goal, old) if old is not None else goal.inputs
+    inputs = goal.inputs if old is None else _ignoring(goal.ignore_changes, goal.inputs, old.inputs)
     result = provider.check(goal.type, reveal(inputs))
     if result.failures:
         raise CheckFailedError(
             "; ".join(f"{fault.path}: {fault.reason}" if fault.path else fault.reason for fault in result.failures)
         )
-    hidden = list(secret_places(inputs))
-    if not hidden:
-        return result.inputs
-    return resealed(with_secrets(result.inputs, hidden), old.inputs if old is not None else None)
+    checked = with_secrets(result.inputs, secret_places(inputs))
+    return resealed(checked, old.inputs if old is not None else None)
 
 
-def kept(goal: Goal, old: ResourceState) -> dict[str, Any]:
-    """The program's inputs, with what `ignore_changes` names as it was."""
-    inputs: Any = goal.inputs
-    for pattern in goal.ignore_changes:
-        for place in paths.expand(paths.parse(pattern), old.inputs, inputs):
-            inputs = paths.put(inputs, place, paths.get(old.inputs, place))
-    return inputs
+def _ignoring(patterns: tuple[str, ...], properties: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Properties with what the patterns name as the others have it."""
+    found: Any = properties
+    for pattern in patterns:
+        found = paths.put(found, paths.parse(pattern), paths.get(others, paths.parse(pattern)))
+    return found
 
 
 def agreed(read: Mapping[str, Any], declared: ResourceState) -> dict[str, Any]:
@@ -153,11 +144,7 @@ def agreed(read: Mapping[str, Any], declared: ResourceState) -> dict[str, Any]:
 
     A provider is told of these names and finds no difference below them, whatever was read.
     """
-    found: Any = read
-    for pattern in declared.ignore_changes:
-        for place in paths.expand(paths.parse(pattern), found, declared.inputs):
-            found = paths.put(found, place, paths.get(declared.inputs, place))
-    return found
+    return _ignoring(declared.ignore_changes, read, declared.inputs)
 
 
 def decide(
@@ -168,15 +155,12 @@ def decide(
     *,
     forced: tuple[str, ...] = (),
     deleted_for: tuple[str, ...] = (),
-    recreate: bool = False,
 ) -> Decision:
-    """What is to become of a resource that a provider serves.
+    """What is to become of a resource that a provider serves. Nothing is taken over of an old one that is gone already.
 
-    forced: reasons to replace it that no provider sees (a changed provider, say).
-    recreate: the old one is gone already, so nothing of it is taken over; `deleted_for` says why where this very run
-    deleted it ahead of time.
+    forced: reasons to replace it that no provider sees. deleted_for: why this very run deleted it ahead of time.
     """
-    if old is None or recreate:
+    if old is None or old.pending_replacement:
         new = goal_state(goal, checked_inputs(goal, provider, None), reference, None)
         op = Op.REPLACE if old is not None and deleted_for else Op.CREATE
         return Decision(op=op, new=new, old=old, reasons=deleted_for)

@@ -71,7 +71,8 @@ def execute(
         ended_well = contextvars.copy_context().run(_body, program, monitor, run, project, stack, config)
         if not ended_well:
             gc.collect()
-    run.raise_fatal()
+    if run.fatal is not None:
+        raise run.fatal
     return ended_well
 
 

@@ -40,20 +40,15 @@ class ProviderError(Exception):
         self.gone = gone
 
 
-class PartialCreateError(ProviderError):
-    """A create made the resource and then failed: the state keeps it with the reason, and the next run mends it."""
+class PartialError(ProviderError):
+    """A create made the resource, or an update changed a part, and then failed; `outputs` is what the API has now.
 
-    def __init__(self, message: str, *, resource_id: str, outputs: dict[str, Any]) -> None:
+    The state keeps a created one under its id with the reason, and the next run mends it.
+    """
+
+    def __init__(self, message: str, *, outputs: dict[str, Any], resource_id: str = "") -> None:
         super().__init__(message)
         self.resource_id = resource_id
-        self.outputs = outputs
-
-
-class PartialUpdateError(ProviderError):
-    """An update changed a part and then failed; `outputs` is what the API has now."""
-
-    def __init__(self, message: str, *, outputs: dict[str, Any]) -> None:
-        super().__init__(message)
         self.outputs = outputs
 
 
@@ -126,13 +121,10 @@ class Cancel(threading.Event):
 
 
 class Provider(Protocol):
-    """A package's resources, served. `package` and `version` name it in the state (`gcp`, `10.2.0`)."""
+    """A package's resources, served. `package` names it in the state (`gcp`)."""
 
     @property
     def package(self) -> str: ...
-
-    @property
-    def version(self) -> str: ...
 
     def configured(self, config: Mapping[str, Any], /) -> Provider:
         """This provider with the inputs of one `pulumi:providers:<package>` resource (`project`, `region`, ...).

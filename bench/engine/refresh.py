@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bench.engine.planner import Decision, agreed, step_of
 from bench.engine.provider import DiffResult, PropertyDiff, ProviderError
-from bench.engine.run import StoppedError, Stopwatch, now
+from bench.engine.run import StoppedError
 from bench.engine.values import secret_places, with_secrets
 from infra.model import urns
 from infra.model.errors import EngineError
@@ -21,64 +21,53 @@ from infra.model.plan import Op, Step
 from infra.model.secret_values import reveal
 
 if TYPE_CHECKING:
-    from bench.engine.journal import OperationType
     from bench.engine.registry import Providers
     from bench.engine.run import EngineRun
     from bench.engine.state import ResourceState
 
 
 def refresh(run: EngineRun, registry: Providers, *, quiet: bool = False) -> None:
-    """Read every resource that a provider serves. quiet: record only what differs, for a refresh before an update."""
+    """Read every resource that a provider serves. quiet: tell of no step, for a refresh before an update."""
     managed = [
         state
         for state in run.states.values()
         if state.custom
-        and not state.external
-        and not state.delete
-        and not state.pending_replacement
-        and not urns.is_provider(state.type)
+        and not (state.external or state.delete or state.pending_replacement or urns.is_provider(state.type))
         and state.urn in run.targets
         and state.urn not in run.excludes
     ]
-    with ThreadPoolExecutor(run.options.parallel, thread_name_prefix="refresh") as pool:
-        for _ in pool.map(lambda state: _guarded(run, registry, state, quiet=quiet), managed):
-            pass
+
+    def read(state: ResourceState) -> None:
+        try:
+            with run.slot():
+                step = _refresh_one(run, registry, state)
+        except StoppedError:
+            return
+        except (ProviderError, EngineError) as error:
+            run.broke(_step(state, Op.SAME), str(error))
+            return
+        if not quiet:
+            run.ended(step)
+
+    with ThreadPoolExecutor(run.options.parallel) as pool:
+        list(pool.map(read, managed))
 
 
-def _guarded(run: EngineRun, registry: Providers, state: ResourceState, *, quiet: bool) -> None:
-    clock = Stopwatch()
-    try:
-        with run.slot():
-            _refresh_one(run, registry, state, clock, quiet=quiet)
-    except StoppedError:
-        return
-    except (ProviderError, EngineError) as error:
-        run.broke(_step(state, Op.SAME), str(error), clock.seconds)
-
-
-def _refresh_one(run: EngineRun, registry: Providers, state: ResourceState, clock: Stopwatch, *, quiet: bool) -> None:
+def _refresh_one(run: EngineRun, registry: Providers, state: ResourceState) -> Step:
     provider = registry.of(state.provider)
     found = provider.read(state.type, state.id, reveal(state.inputs))
     if found is None:
         run.note(drop=(state,))
-        if not quiet:
-            run.ended(_step(state, Op.DELETE), clock.seconds)
-        return
+        return _step(state, Op.DELETE)
     inputs = with_secrets(found.inputs, secret_places(state.inputs))
     fresh = state.showing(found.outputs, provider, inputs=inputs, id=found.id)
-    if fresh == state:
-        if not quiet:
-            run.ended(_step(state, Op.SAME), clock.seconds)
-        return
-    run.note(replace(fresh, modified=now()))
-    if quiet:
-        return
-    inputs, outputs = (agreed(each, state) for each in (found.inputs, found.outputs))
-    detailed = _seen_from_the_state(
-        provider.diff(state.type, found.id, reveal(inputs), reveal(outputs), reveal(state.inputs))
-    )
-    step = Decision(op=Op.UPDATE, new=fresh, old=state, detailed=detailed).step()
-    run.ended(step if detailed else _step(state, Op.SAME), clock.seconds)
+    if fresh != state:
+        run.note(fresh)
+    known, outputs = (agreed(each, state) for each in (found.inputs, found.outputs))
+    result = provider.diff(state.type, found.id, reveal(known), reveal(outputs), reveal(state.inputs))
+    if fresh == state or not result.detailed:
+        return _step(state, Op.SAME)
+    return Decision(op=Op.UPDATE, new=fresh, old=state, detailed=_seen_from_the_state(result)).step()
 
 
 def _seen_from_the_state(result: DiffResult) -> dict[str, PropertyDiff]:
@@ -104,19 +93,17 @@ def settle(run: EngineRun, registry: Providers, *, forgetting: bool = False) -> 
     for kind, state in list(run.snapshot.operations):
         was = f"{urns.name_of(state.urn)} ({state.type}) was being {_DOING[kind]} when the last run ended"
         try:
-            said = _settle(run, registry, kind, state)
-        except _UnknownIdError:
-            if not forgetting:
-                unsettled.append(
-                    f"{was}, and its id is not known: look for it in the cloud, delete it there if it exists, "
-                    f"then run `./tidepool refresh {urns.stack_of(state.urn)}`, which forgets it; up makes it anew"
-                )
-                continue
-            said = ": forgotten, since its id is not known"
+            said = _settle_create(run, registry, state) if kind == "creating" else _settle_change(run, registry, state)
         except ProviderError as error:
             unsettled.append(f"{was}, and cannot be looked up: {error}")
             continue
-        run.say("warning", was + said, state.urn)
+        if said is None and not forgetting:
+            unsettled.append(
+                f"{was}, and its id is not known: look for it in the cloud, delete it there if it exists, "
+                f"then run `./tidepool refresh {urns.stack_of(state.urn)}`, which forgets it; up makes it anew"
+            )
+            continue
+        run.say("warning", was + (said or ": forgotten, since its id is not known"), state.urn)
         run.snapshot.operations.remove((kind, state))
     if unsettled:
         raise EngineError("\n".join(unsettled))
@@ -131,46 +118,35 @@ _DOING = {
 }
 
 
-class _UnknownIdError(Exception):
-    """Only the API knows the id that a create led to."""
-
-
-def _settle(run: EngineRun, registry: Providers, kind: OperationType, state: ResourceState) -> str:
-    """Put into the state what has become of an operation; the rest of the sentence that says it."""
-    if kind == "creating":
-        return _settle_create(run, registry, state)
-    if kind in ("updating", "deleting"):
-        return _settle_change(run, registry, state)
-    return ": nothing to do"
-
-
 def _settle_change(run: EngineRun, registry: Providers, state: ResourceState) -> str:
+    """Put into the state what has become of an update or a deletion; the rest of the sentence that says it."""
     known = run.states.get(state.key)
-    if known is None:
-        return "; the state no longer has it"
+    if known is None or known.external:
+        return ": nothing to do"
     provider = registry.of(known.provider)
     found = provider.read(known.type, known.id, reveal(known.inputs))
     if found is None:
         run.note(drop=(known,))
         return ": it does not exist any more"
-    run.note(known.showing(found.outputs, provider, modified=now()))
+    run.note(known.showing(found.outputs, provider))
     return ": it exists, and is planned again"
 
 
-def _settle_create(run: EngineRun, registry: Providers, state: ResourceState) -> str:
+def _settle_create(run: EngineRun, registry: Providers, state: ResourceState) -> str | None:
+    """The same of a create; None where only the API knows the id that it led to."""
     known = run.states.get(state.urn)
     provider = registry.of(state.provider)
     where = provider.locate(state.type, reveal(state.inputs))
     if where is None:
-        raise _UnknownIdError
+        return None
     if where in run.options.foreign:
         return f": {where} exists and is another's, so it is left alone"
     found = provider.read(state.type, where, reveal(state.inputs))
     if found is None:
         return ": it does not exist, and is created again"
-    if known is not None and known.id == found.id and not known.pending_replacement:
+    replaced = (known,) if known is not None and not known.pending_replacement else ()
+    if any(each.id == found.id for each in replaced):
         return ": it is in the state already"
-    adopted = state.showing(found.outputs, provider, id=found.id, created=now(), modified=now())
-    before = (replace(known, delete=True),) if known is not None and not known.pending_replacement else ()
-    run.note(adopted, *before)
+    adopted = state.showing(found.outputs, provider, id=found.id)
+    run.note(adopted, *(replace(each, delete=True) for each in replaced))
     return f": it exists as {found.id}, and is adopted"

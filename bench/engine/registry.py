@@ -5,12 +5,11 @@ Owns default providers, provider resources, and references `<urn>::<id>`. Does n
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bench.engine.run import now
 from bench.engine.state import ResourceState
 from bench.engine.values import RefusedError
 from infra.model import urns
@@ -37,7 +36,6 @@ class Providers:
         self._config = config
         self._stack = stack
         self._project = project
-        self._lock = threading.Lock()
         self._configured: dict[str, Provider] = {}
         self._defaults: dict[str, str] = {}
 
@@ -58,17 +56,17 @@ class Providers:
         package = urns.package_of(goal.type)
         if package != BUILTIN:
             self.served(package, goal.urn)
-        return self.default(package, goal.version)
+        name = f"default_{goal.version.translate(_DOTS)}" if goal.version else "default"
+        urn = urns.make(self._stack, self._project, "", urns.PROVIDER_PREFIX + package, name)
+        with self._run.lock:
+            return self._defaults.get(urn) or self._defaults.setdefault(urn, self._default(urn, package, goal.version))
 
     def of(self, reference: str) -> Provider:
         """The configured provider behind a reference."""
-        with self._lock:
-            known = self._configured.get(reference)
-        if known is not None:
+        if (known := self._configured.get(reference)) is not None:
             return known
         urn, _, _ = reference.rpartition("::")
-        state = self._run.states.get(urn)
-        if state is None:
+        if (state := self._run.states.get(urn)) is None:
             raise EngineError(f"the state refers to a provider {urn} that it does not have: restore a backup")
         return self.configure(reference, state)
 
@@ -76,59 +74,28 @@ class Providers:
         """Make the provider of a provider resource ready for use."""
         config = {name: value for name, value in reveal(state.inputs).items() if name != "version"}
         provider = self.served(urns.package_of(state.type), state.urn).configured(config)
-        with self._lock:
-            return self._configured.setdefault(reference, provider)
+        return self._configured.setdefault(reference, provider)
 
-    def default(self, package: str, version: str) -> str:
-        """The reference of a package's default provider of a version, registered on first use."""
-        name = f"default_{version.translate(_DOTS)}" if version else "default"
-        with self._lock:
-            known = self._defaults.get(f"{package} {name}")
-            if known is not None:
-                return known
-            token = urns.PROVIDER_PREFIX + package
-            urn = urns.make(self._stack, self._project, "", token, name)
-            reference = self._register(urn, token, self._inputs(package, version))
-            self._defaults[f"{package} {name}"] = reference
-            return reference
+    def _default(self, urn: str, package: str, version: str) -> str:
+        """A default provider is the engine's own affair: no step tells of it, as with the official CLI.
 
-    def _inputs(self, package: str, version: str) -> dict[str, Any]:
-        prefix = f"{package}:"
+        What the official engine notes in its inputs for itself (`__internal`) is no difference.
+        """
+        prefix, old = f"{package}:", self._run.olds.get(urn)
         inputs: dict[str, Any] = {
             key.removeprefix(prefix): value for key, value in self._config.items() if key.startswith(prefix)
-        }
-        return inputs | ({"version": version} if version else {})
-
-    @staticmethod
-    def fresh_id() -> str:
-        """The id of a new provider resource."""
-        return str(uuid.uuid4())
-
-    def _register(self, urn: str, token: str, inputs: dict[str, Any]) -> str:
-        """A default provider is the engine's own affair: no step tells of it, as with the official CLI."""
-        old = self._run.olds.get(urn)
+        } | ({"version": version} if version else {})
         self._run.seen.add(urn)
-        if old is not None and _settings(old.inputs) == inputs:
+        if old and {name: value for name, value in old.inputs.items() if not name.startswith("__")} == inputs:
             return f"{urn}::{old.id}"
-        time = now()
-        state = ResourceState(
-            urn=urn,
-            type=token,
-            custom=True,
-            id=old.id if old else self.fresh_id(),
-            inputs=inputs,
-            outputs=inputs,
-            created=old.created if old else time,
-            modified=time,
-            other=old.other if old else {},
-        )
-        self._run.note(state)
-        return f"{urn}::{state.id}"
+        new = old or ResourceState(urn=urn, type=urns.PROVIDER_PREFIX + package, custom=True, id=fresh_id())
+        self._run.note(replace(new, inputs=inputs, outputs=inputs))
+        return f"{urn}::{new.id}"
 
 
-def _settings(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs without what the official engine notes for itself (`__internal`)."""
-    return {name: value for name, value in inputs.items() if not name.startswith("__")}
+def fresh_id() -> str:
+    """The id of a new provider resource."""
+    return str(uuid.uuid4())
 
 
 _DOTS = str.maketrans({".": "_", "-": "_", "+": "_"})

@@ -7,7 +7,6 @@ and the steps that end only when the replaced resource is gone. Does not own del
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -39,14 +38,14 @@ class DependentDeletion:
 
 
 class Replacements:
-    """The replacements of one run."""
+    """The replacements of one run. unfinished: steps whose old resource, by key, is deleted after the program."""
 
     def __init__(self, run: EngineRun, registry: Providers) -> None:
         self._run = run
         self._registry = registry
         self._dependent_deletions: dict[str, DependentDeletion] = {}
         self.replaced: set[str] = set()
-        self.unfinished: dict[str, tuple[Step, float]] = {}
+        self.unfinished: dict[str, Step] = {}
 
     def reasons(self, urn: str) -> tuple[str, ...]:
         """Why an old resource was deleted ahead of its own registration; empty where it was not."""
@@ -61,18 +60,10 @@ class Replacements:
         dependent.gone.wait()
         return replace(old, pending_replacement=True) if self._run.preview else self._run.states.get(old.urn)
 
-    def finish_later(self, step: Step, old: ResourceState, seconds: float) -> None:
-        """A replacement whose new resource stands and whose old one is deleted after the program."""
-        with self._run.lock:
-            self.unfinished[replace(old, delete=True).key] = (step, seconds)
-
     def report_unfinished(self) -> None:
         """At the end: replacements whose old resource still stands."""
-        for step, seconds in self.unfinished.values():
-            self._run.broke(
-                step, "the new resource exists, the old one is not deleted yet: the next run deletes it", seconds
-            )
-        self.unfinished.clear()
+        for step in self.unfinished.values():
+            self._run.broke(step, "the new resource exists, the old one is not deleted yet: the next run deletes it")
 
     def plan(self, decision: Decision) -> None:
         """In a preview: note the replacement, and claim what is replaced along with it."""
@@ -90,9 +81,8 @@ class Replacements:
         finally:
             for _, dependent in mine:
                 dependent.gone.set()
-        for urn in self._dependents.get(old.urn, ()):
-            others = self._dependent_deletions.get(urn)
-            if others is not None:
+        for urn, others in list(self._dependent_deletions.items()):
+            if old.urn in _shaped_by(self._run.olds[urn]):
                 others.gone.wait()
         self._delete(old)
 
@@ -102,57 +92,43 @@ class Replacements:
         claimed: list[tuple[ResourceState, DependentDeletion]] = []
         affected = {old.urn}
         with run.lock:
-            for state in self._after(old.urn):
+            for state in self._order if old.urn in self._needed else ():
                 names = frozenset(name for name, on in state.property_dependencies.items() if affected.intersection(on))
-                by_provider = state.provider_urn in affected
-                if not (names or by_provider) or state.urn in run.seen or state.urn in self._dependent_deletions:
+                if not names or state.urn in run.seen or state.urn in self._dependent_deletions:
                     continue
-                provider = self._registry.of(state.provider)
-                if not by_provider and not planner.replaced_by_unknown(state, provider, names):
+                if not planner.replaced_by_unknown(state, self._registry.of(state.provider), names):
                     continue
                 if state.protect:
                     step = planner.step_of(state, Op.REPLACE)
                     raise EngineError(replaced_along(step, urns.name_of(old.urn)))
-                dependent = DependentDeletion(threading.Event(), tuple(sorted(names)) or (planner.PROVIDER_CHANGED,))
+                dependent = DependentDeletion(threading.Event(), tuple(sorted(names)))
                 self._dependent_deletions[state.urn] = dependent
                 affected.add(state.urn)
                 claimed.append((state, dependent))
         return claimed
 
-    def _after(self, urn: str) -> Iterable[ResourceState]:
-        """Old resources of a provider that depend on one, however far, in order of dependency."""
-        found: set[str] = set()
-        ahead = [urn]
-        while ahead:
-            for dependent in self._dependents.get(ahead.pop(), ()):
-                if dependent not in found:
-                    found.add(dependent)
-                    ahead.append(dependent)
-        return sorted((self._run.olds[one] for one in found), key=lambda state: self._order[state.urn])
+    @cached_property
+    def _order(self) -> list[ResourceState]:
+        """Old resources of a provider, in order of dependency."""
+        found = ordered([*self._run.olds.values()])
+        return [state for state in found if state.custom and not state.external and not urns.is_provider(state.type)]
 
     @cached_property
-    def _order(self) -> dict[str, int]:
-        return {state.urn: index for index, state in enumerate(ordered(self._run.olds.values()))}
-
-    @cached_property
-    def _dependents(self) -> dict[str, list[str]]:
-        """URNs of what depends on each old resource through a property or as its provider."""
-        found: dict[str, list[str]] = {}
-        for state in self._run.olds.values():
-            if not state.custom or state.external or urns.is_provider(state.type):
-                continue
-            ons = {on for names in state.property_dependencies.values() for on in names}
-            for on in ons | ({state.provider_urn} if state.provider else set()):
-                found.setdefault(on, []).append(state.urn)
-        return found
+    def _needed(self) -> set[str]:
+        """What any of them has an input of: most resources are needed by none, and a stack may have thousands."""
+        return {on for state in self._order for on in _shaped_by(state)}
 
     def _delete(self, state: ResourceState) -> None:
-        run = self._run
         gone = replace(state, pending_replacement=True)
         if state.retain_on_delete:
-            run.note(gone)
-            return
-        delete(run, self._registry.of(state.provider), state, gone)
+            self._run.note(gone)
+        else:
+            delete(self._run, self._registry.of(state.provider), state, gone)
+
+
+def _shaped_by(state: ResourceState) -> set[str]:
+    """URNs of what its inputs come from."""
+    return set().union(*state.property_dependencies.values())
 
 
 def delete(run: EngineRun, provider: Provider, state: ResourceState, *left: ResourceState) -> None:
@@ -167,6 +143,6 @@ def delete(run: EngineRun, provider: Provider, state: ResourceState, *left: Reso
         raise
     except ProviderError as error:
         if not error.gone:
-            run.end(number)
+            run.note(ended=number)
             raise
-    run.end(number, *left, drop=() if left else (state,))
+    run.note(*left, drop=() if left else (state,), ended=number)

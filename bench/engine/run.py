@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench.engine.provider import Cancel
+from bench.engine.state import encode
+from bench.engine.values import masked
 from infra.model.plan import Diagnostic, Event, Plan, Status, Step, StepEnded, StepStarted
 from infra.model.urns import Patterns, Targets
 
@@ -90,15 +91,13 @@ class EngineRun:
         self.olds = snapshot.live()
         self.steps: list[Step] = []
         self.diagnostics: list[Diagnostic] = []
-        self.failed: set[str] = set()
-        self.seen: set[str] = set()
-        self.absent: set[str] = set()
-        self.adopted: set[str] = set()
+        self.failed, self.seen, self.absent, self.adopted = (set[str]() for _ in range(4))
         self.cancel = Cancel()
         self.stopping = threading.Event()
         self.fatal: BaseException | None = None
         self.lock = threading.RLock()
         self._slots = threading.BoundedSemaphore(options.parallel)
+        self._begun: dict[str, float] = {}
         self._open: dict[int, tuple[OperationType, ResourceState]] = {}
         self._listener = listener
         self._listening = threading.Lock()
@@ -107,19 +106,10 @@ class EngineRun:
     def preview(self) -> bool:
         return self.journal is None
 
-    def remember_olds(self) -> None:
-        """Take the state as it is now for what the program meets: after settling and refreshing."""
-        self.olds = self.snapshot.live()
-
     def give_up(self, fault: BaseException) -> None:
         """End the operation because of something that no one may catch; whoever runs it raises it again."""
         self.fatal = self.fatal or fault
         self.stopping.set()
-
-    def raise_fatal(self) -> None:
-        """Raise again what a thread of this operation could not."""
-        if self.fatal is not None:
-            raise self.fatal
 
     def admit(self, urn: str) -> bool:
         """Whether the program asks for this resource for the first time; a second time is its fault, and is said."""
@@ -133,12 +123,7 @@ class EngineRun:
     # What is said
 
     def say(
-        self,
-        severity: Literal["info", "warning", "error"],
-        message: str,
-        urn: str = "",
-        *,
-        repeats: bool = False,
+        self, severity: Literal["info", "warning", "error"], message: str, urn: str = "", *, repeats: bool = False
     ) -> None:
         """Pass on a message, and keep it for the plan."""
         diagnostic = Diagnostic(severity=severity, message=message, urn=urn, repeats=repeats)
@@ -153,25 +138,21 @@ class EngineRun:
     def started(self, step: Step) -> None:
         """A step begins."""
         if not self.preview:
+            self._begun[step.urn] = time.monotonic()
             self._send(StepStarted(step=step))
 
-    def ended(self, step: Step, seconds: float | None = None) -> None:
+    def ended(self, step: Step) -> None:
         """A step has ended well, or is planned."""
-        status = Status.PLANNED if self.preview else Status.DONE
-        self._keep(replace(step, status=status, seconds=None if self.preview else seconds))
+        self._keep(step, Status.PLANNED if self.preview else Status.DONE)
 
     def skipped(self, step: Step, why: str) -> None:
         """A step is left out because of what it depends on."""
-        with self.lock:
-            self.failed.add(step.urn)
-        self._keep(replace(step, status=Status.SKIPPED, error=why))
+        self._keep(step, Status.SKIPPED, why)
 
-    def broke(self, step: Step, message: str, seconds: float | None = None) -> None:
+    def broke(self, step: Step, message: str) -> None:
         """A step has failed; without continue_on_error nothing new begins after it."""
-        with self.lock:
-            self.failed.add(step.urn)
         self.say("error", message, step.urn)
-        self._keep(replace(step, status=Status.FAILED, error=message, seconds=seconds))
+        self._keep(step, Status.FAILED, message)
         if not self.options.continue_on_error and not self.preview:
             self.stopping.set()
 
@@ -181,8 +162,13 @@ class EngineRun:
         self.say("error", message)
         self.steps += [replace(step, status=Status.FAILED, error=each(step)) for step in steps]
 
-    def _keep(self, step: Step) -> None:
-        self.steps.append(step)
+    def _keep(self, step: Step, status: Status, error: str | None = None) -> None:
+        begun = self._begun.get(step.urn)
+        seconds = None if begun is None else round(time.monotonic() - begun, 3)
+        step = replace(step, status=status, error=error, seconds=seconds)
+        with self.lock:
+            self.failed |= {step.urn} if error else set()
+            self.steps.append(step)
         self._send(StepEnded(step=step))
 
     # What is done
@@ -198,46 +184,35 @@ class EngineRun:
     def begin(self, kind: OperationType, state: ResourceState) -> int:
         """Journal what a provider is about to be asked."""
         assert self.journal is not None
-        number = self.journal.begin(kind, self.snapshot.codec.encode(state))
+        number = self.journal.begin(kind, encode(state, self.snapshot.vault))
         with self.lock:
             self._open[number] = (kind, state)
         return number
-
-    def end(self, number: int, *states: ResourceState, drop: tuple[ResourceState, ...] = ()) -> None:
-        """Journal what has come of it, and take it over."""
-        assert self.journal is not None
-        encode = self.snapshot.codec.encode
-        self.journal.end(number, [encode(state) for state in states], [state.key for state in drop])
-        with self.lock:
-            del self._open[number]
-        self._take_over(states, drop)
 
     def open_operations(self) -> list[tuple[OperationType, ResourceState]]:
         """What has begun and not ended: in flight where the run was cut short."""
         return list(self._open.values())
 
-    def note(self, *states: ResourceState, drop: tuple[ResourceState, ...] = ()) -> None:
-        """Take over what has changed in the state alone; journalled unless this is a preview."""
+    def note(self, *states: ResourceState, drop: tuple[ResourceState, ...] = (), ended: int | None = None) -> None:
+        """Take over what has changed in the state; journalled unless this is a preview. ended: what came to this."""
         if self.journal is not None:
-            encode = self.snapshot.codec.encode
-            self.journal.note([encode(state) for state in states], [state.key for state in drop])
-        self._take_over(states, drop)
-
-    def _take_over(self, states: tuple[ResourceState, ...], drop: tuple[ResourceState, ...]) -> None:
+            entries = [encode(state, self.snapshot.vault) for state in states]
+            self.journal.note(entries, [state.key for state in drop], ended=ended)
         with self.lock:
+            if ended is not None:
+                del self._open[ended]
             for state in drop:
                 self.states.pop(state.key, None)
-            for state in states:
-                self.states[state.key] = state
+            self.states.update((state.key, state) for state in states)
 
-    def plan(self, stack: str, engine: str, cloud: str, outputs: dict[str, object]) -> Plan:
+    def plan(self, stack: str, engine: str, cloud: str) -> Plan:
         """Everything that was planned or done."""
         return Plan(
             stack=stack,
             engine=engine,
             cloud=cloud,
             steps=tuple(self.steps),
-            outputs=outputs,
+            outputs=masked(self.snapshot.outputs),
             diagnostics=tuple(self.diagnostics),
         )
 
@@ -269,19 +244,3 @@ def interruptible(run: EngineRun) -> Generator[list[int]]:
         signal.signal(signal.SIGINT, before)
         if presses:
             telling.join()
-
-
-class Stopwatch:
-    """Seconds since it was made."""
-
-    def __init__(self) -> None:
-        self._start = time.monotonic()
-
-    @property
-    def seconds(self) -> float:
-        return round(time.monotonic() - self._start, 3)
-
-
-def now() -> str:
-    """The time as a checkpoint has it."""
-    return datetime.now(UTC).isoformat().replace("+00:00", "Z")

@@ -8,9 +8,10 @@ Does not own where a passphrase comes from.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
+from base64 import b64decode, b64encode
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,55 +27,59 @@ ROUNDS = 1_000_000
 _WORD = "pulumi"
 _NONCE_BYTES = 12
 _SALT_BYTES = 8
-_FIELDS = 3
 
 
 class Vault:
     """Encrypts and decrypts under one passphrase and salt.
 
     The key costs about half a second, so it is derived once and only when a secret is first met. `state` is what a
-    checkpoint holds of it.
+    checkpoint holds of it. met_secrets: something that it sealed was read.
     """
 
     def __init__(self, passphrase: Callable[[], str], state: str | None) -> None:
         self._passphrase = passphrase
         self._given = state
+        self.met_secrets = False
 
     @cached_property
     def state(self) -> str:
         """`v1:<salt>:<verifier>`; made with a fresh salt where the stack has none yet."""
-        if self._given is not None:
-            return self._given
-        return f"v1:{_encode(self._salt)}:{_seal(self._cipher_for(self._salt), _WORD)}"
+        if self._given is None:
+            self._given = f"v1:{b64encode(self._salt).decode()}:{_seal(AESGCM(self._key()), _WORD)}"
+        return self._given
 
     @cached_property
     def _salt(self) -> bytes:
         if self._given is None:
             return os.urandom(_SALT_BYTES)
-        parts = self._given.split(":", 2)
-        salt = _decode(parts[1]) if len(parts) == _FIELDS and parts[0] == "v1" else None
-        if salt is None:
-            raise EngineError(
-                "the state's secrets provider is not in the passphrase form v1:<salt>:<verifier>: the embedded engine "
-                "reads no other; use --engine pulumi"
-            )
-        return salt
+        version, _, rest = self._given.partition(":")
+        with suppress(ValueError):
+            if version == "v1":
+                return b64decode(rest.partition(":")[0], validate=True)
+        raise EngineError(
+            "the state's secrets provider is not in the passphrase form v1:<salt>:<verifier>: the embedded engine "
+            "reads no other; use --engine pulumi"
+        )
 
     @cached_property
     def _cipher(self) -> AESGCM:
-        cipher = self._cipher_for(self._salt)
-        if self._given is not None and _open(cipher, self._given.split(":", 2)[2]) != _WORD:
+        cipher = AESGCM(self._key())
+        if _open(cipher, self.state.split(":", 2)[-1]) != _WORD:
             raise EngineError(
                 "incorrect passphrase: set PULUMI_CONFIG_PASSPHRASE to the one that this state was made with"
             )
         return cipher
 
-    def _cipher_for(self, salt: bytes) -> AESGCM:
-        return AESGCM(_key(self._passphrase(), salt))
+    def _key(self) -> bytes:
+        text = self._passphrase().encode()
+        known = (hashlib.sha256(text).hexdigest(), self._salt)
+        if known not in _keys:
+            _keys[known] = hashlib.pbkdf2_hmac("sha256", text, self._salt, ROUNDS, 32)
+        return _keys[known]
 
     def check(self) -> None:
-        """EngineError where the passphrase is not the one that the state was made with."""
-        assert self._cipher
+        """EngineError where secrets were met and the passphrase is not the one that the state was made with."""
+        assert not self.met_secrets or self._cipher
 
     def seal(self, text: str) -> str:
         """Ciphertext of a text, different every time."""
@@ -91,38 +96,14 @@ class Vault:
 _keys: dict[tuple[str, bytes], bytes] = {}
 
 
-def _key(passphrase: str, salt: bytes) -> bytes:
-    known = (hashlib.sha256(passphrase.encode()).hexdigest(), salt)
-    if known not in _keys:
-        _keys[known] = hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, ROUNDS, 32)
-    return _keys[known]
-
-
 def _seal(cipher: AESGCM, text: str) -> str:
     nonce = os.urandom(_NONCE_BYTES)
-    return f"v1:{_encode(nonce)}:{_encode(cipher.encrypt(nonce, text.encode(), None))}"
+    return ":".join(("v1", *(b64encode(part).decode() for part in (nonce, cipher.encrypt(nonce, text.encode(), None)))))
 
 
 def _open(cipher: AESGCM, ciphertext: str) -> str | None:
-    parts = ciphertext.split(":")
-    if len(parts) != _FIELDS or parts[0] != "v1":
-        return None
-    nonce, sealed = map(_decode, parts[1:])
-    if nonce is None or sealed is None:
-        return None
     try:
-        return cipher.decrypt(nonce, sealed, None).decode()
+        _, nonce, sealed = ciphertext.split(":")
+        return cipher.decrypt(b64decode(nonce), b64decode(sealed), None).decode()
     except (InvalidTag, ValueError):
-        return None
-
-
-def _encode(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def _decode(text: str) -> bytes | None:
-    """None where the text is not base64."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError:
         return None

@@ -7,12 +7,12 @@ pulumi/pulumi, ResourceV3, read 2026-11-21.
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.engine.values import RefusedError, resealed, secret_places, with_secrets
+from pydantic.alias_generators import to_camel
+
+from bench.engine.values import RefusedError, rebuilt, resealed, secret_places, with_secrets
 from infra.model.errors import EngineError
 from infra.model.secret_values import SECRET_SIGNATURE, SIGNATURE, Secret
 
@@ -34,7 +34,7 @@ class ResourceState:
     delete: replaced already, and still to be deleted.
     external: read, not managed.
     pending_replacement: deleted already, and still to be created again.
-    timeouts: seconds by `create`.
+    custom_timeouts: seconds by `create`.
     provider: `<urn>::<id>` of the provider resource.
     other: fields that this engine only keeps.
     """
@@ -55,13 +55,11 @@ class ResourceState:
     retain_on_delete: bool = False
     pending_replacement: bool = False
     init_errors: tuple[str, ...] = ()
-    secret_outputs: tuple[str, ...] = ()
+    additional_secret_outputs: tuple[str, ...] = ()
     ignore_changes: tuple[str, ...] = ()
     replace_on_changes: tuple[str, ...] = ()
     replace_with: tuple[str, ...] = ()
-    timeouts: Mapping[str, float] = field(default_factory=dict)
-    created: str = ""
-    modified: str = ""
+    custom_timeouts: Mapping[str, float] = field(default_factory=dict)
     other: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -69,66 +67,31 @@ class ResourceState:
         """What tells it from every other entry: replaced ones share their URN with what replaced them."""
         return f"{self.urn}::{self.id}" if self.delete else self.urn
 
-    @property
-    def provider_urn(self) -> str:
-        return self.provider.rpartition("::")[0]
-
-    def showing(self, outputs: dict[str, Any], provider: Provider, **fields: Any) -> ResourceState:
+    def showing(self, outputs: dict[str, Any], provider: Provider, **changed: Any) -> ResourceState:
         """This state with a provider's plain outputs, secret where they are to be, and with these fields.
 
         Secret is what the provider says, what the program names (`additional_secret_outputs`), and whatever stands
         where an input is secret; of a provider that keeps its inputs among the outputs, there too.
         """
-        names = {*self.secret_outputs, *provider.secret_outputs(self.type)}
-        hidden = [*secret_places(self.inputs), *((name,) for name in sorted(names) if name in outputs)]
-        if _INPUTS in outputs and _INPUTS not in names:
-            hidden += [(_INPUTS, *place) for place in secret_places(self.inputs)]
-        shown = resealed(with_secrets(outputs, hidden), self.outputs) if hidden else outputs
-        return replace(self, outputs=shown, **fields)
+        names = {*self.additional_secret_outputs, *provider.secret_outputs(self.type)}
+        places = [*secret_places(self.inputs)]
+        hidden = [*places, *((_INPUTS, *place) for place in places), *((name,) for name in names)]
+        return replace(self, outputs=resealed(with_secrets(outputs, hidden), self.outputs), **changed)
 
     def references(self) -> Iterator[str]:
         """URNs of everything that must exist before it and go after it."""
         if self.parent:
             yield self.parent
         if self.provider:
-            yield self.provider_urn
+            yield self.provider.rpartition("::")[0]
         yield from self.dependencies
         for urns in self.property_dependencies.values():
             yield from urns
         yield from self.replace_with
 
 
-_FIELDS: tuple[tuple[str, str], ...] = (
-    ("delete", "delete"),
-    ("id", "id"),
-    ("parent", "parent"),
-    ("protect", "protect"),
-    ("external", "external"),
-    ("dependencies", "dependencies"),
-    ("initErrors", "init_errors"),
-    ("provider", "provider"),
-    ("propertyDependencies", "property_dependencies"),
-    ("pendingReplacement", "pending_replacement"),
-    ("additionalSecretOutputs", "secret_outputs"),
-    ("customTimeouts", "timeouts"),
-    ("retainOnDelete", "retain_on_delete"),
-    ("replaceWith", "replace_with"),
-    ("created", "created"),
-    ("modified", "modified"),
-    ("ignoreChanges", "ignore_changes"),
-    ("replaceOnChanges", "replace_on_changes"),
-)
-"""Checkpoint name and attribute of every field that is written only where it is not empty."""
-_KNOWN = {name for name, _ in _FIELDS} | {"urn", "custom", "type", "inputs", "outputs"}
-_TUPLES = {
-    "dependencies",
-    "init_errors",
-    "replace_with",
-    "secret_outputs",
-    "ignore_changes",
-    "replace_on_changes",
-}
-_REFUSED = {
+_FIELDS: Final = {to_camel(each.name): each.name for each in fields(ResourceState) if each.name != "other"}
+_REFUSED: Final = {
     "viewOf": "a view of another resource",
     "extensionRef": "a resource of an extension package",
     "resourceHooks": "resource hooks",
@@ -137,85 +100,48 @@ _REFUSED = {
 }
 
 
-class Codec:
-    """Between `ResourceState` and a checkpoint's resource object, under one vault. met_secrets: it has decoded any."""
+def encode(state: ResourceState, vault: Vault) -> dict[str, Any]:
+    """A resource object of a checkpoint; no secret in clear."""
 
-    def __init__(self, vault: Vault) -> None:
-        self._vault = vault
-        self.met_secrets = False
-
-    def encode(self, state: ResourceState) -> dict[str, Any]:
-        """A resource object of a checkpoint; no secret in clear."""
-        entry: dict[str, Any] = {"urn": state.urn, "custom": state.custom}
-        for name, attribute in _FIELDS:
-            value = getattr(state, attribute)
-            if value:
-                entry[name] = value
-            if name == "id":
-                entry["type"] = state.type
-                if state.inputs:
-                    entry["inputs"] = self.encode_value(state.inputs)
-                if state.outputs:
-                    entry["outputs"] = self.encode_value(state.outputs)
-        return {**entry, **state.other}
-
-    def decode(self, entry: Mapping[str, Any]) -> ResourceState:
-        """The state of a checkpoint's resource object; refuses by name what this engine would get wrong."""
-        for name, what in _REFUSED.items():
-            if entry.get(name):
-                raise RefusedError(
-                    f"{entry.get('urn')} has {what} in the state, which the embedded engine does not support: "
-                    "use --engine pulumi for this stack"
-                )
-        fields: dict[str, Any] = {}
-        for name, attribute in _FIELDS:
-            if (value := entry.get(name)) is not None:
-                fields[attribute] = tuple(value) if attribute in _TUPLES else value
-        if "property_dependencies" in fields:
-            fields["property_dependencies"] = {
-                name: tuple(urns or ()) for name, urns in fields["property_dependencies"].items()
-            }
-        return ResourceState(
-            urn=entry["urn"],
-            type=entry["type"],
-            custom=entry["custom"],
-            inputs=self.decode_value(entry.get("inputs") or {}),
-            outputs=self.decode_value(entry.get("outputs") or {}),
-            other={name: value for name, value in entry.items() if name not in _KNOWN},
-            **fields,
-        )
-
-    def encode_value(self, value: Any) -> Any:
-        """A property value for a checkpoint."""
+    def sealed(value: Any) -> Any:
         if isinstance(value, Secret):
-            return {SIGNATURE: SECRET_SIGNATURE, "ciphertext": value.sealed_by(self._vault)}
-        if isinstance(value, dict):
-            return {key: self.encode_value(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.encode_value(item) for item in value]
+            return {SIGNATURE: SECRET_SIGNATURE, "ciphertext": value.sealed_by(vault)}
         return value
 
-    def decode_value(self, value: Any) -> Any:
-        """A property value from a checkpoint. Secrets stay sealed until they are looked at."""
-        if isinstance(value, dict):
-            if SIGNATURE not in value:
-                return {key: self.decode_value(item) for key, item in value.items()}
-            if value[SIGNATURE] != SECRET_SIGNATURE:
-                raise RefusedError(
-                    f"the state holds a value with signature {value[SIGNATURE]}, which the embedded engine does not "
-                    "support: use --engine pulumi for this stack"
-                )
-            return self._decode_secret(value)
-        if isinstance(value, list):
-            return [self.decode_value(item) for item in value]
-        return value
+    values = {name: rebuilt(getattr(state, attribute), sealed) for name, attribute in _FIELDS.items()}
+    return {**{name: value for name, value in values.items() if value or name == "custom"}, **state.other}
 
-    def _decode_secret(self, value: Mapping[str, Any]) -> Secret:
-        with suppress(TypeError, ValueError):
-            if "plaintext" in value:
-                return Secret(json.loads(value["plaintext"]))
+
+def decode(entry: Mapping[str, Any], vault: Vault) -> ResourceState:
+    """The state of a checkpoint's resource object; refuses by name what this engine would get wrong.
+
+    Secrets stay sealed until they are looked at.
+    """
+    for name, what in _REFUSED.items():
+        if entry.get(name):
+            raise RefusedError(
+                f"{entry.get('urn')} has {what} in the state, which the embedded engine does not support: "
+                "use --engine pulumi for this stack"
+            )
+
+    def opened(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
         ciphertext = value.get("ciphertext")
-        if not isinstance(ciphertext, str):
-            raise EngineError("the state holds a secret without readable text. Fix: restore the state from a backup")
-        self.met_secrets = True
-        return Secret.sealed(ciphertext, self._vault)
+        if value[SIGNATURE] != SECRET_SIGNATURE or not isinstance(ciphertext, str):
+            raise EngineError(
+                f"{entry.get('urn')} has a value in the state that is neither plain nor a secret: use --engine pulumi "
+                "for this stack, or restore the state from a backup"
+            )
+        vault.met_secrets = True
+        return Secret.sealed(ciphertext, vault)
+
+    known: dict[str, Any] = {
+        _FIELDS[name]: tuple(value) if isinstance(value, list) else rebuilt(value, opened)
+        for name, value in entry.items()
+        if name in _FIELDS and value is not None
+    }
+    ons = known.get("property_dependencies", {})
+    known["property_dependencies"] = {name: tuple(urns or ()) for name, urns in ons.items()}
+    known["other"] = {name: value for name, value in entry.items() if name not in _FIELDS}
+    return ResourceState(**known)

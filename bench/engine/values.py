@@ -10,21 +10,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf.json_format import MessageToDict
 
 from bench.engine.provider import UNKNOWN
 from infra.model.errors import EngineError
-from infra.model.secret_values import (
-    MASK,
-    SECRET_SIGNATURE,
-    SIGNATURE,
-    UNKNOWN_MASK,
-    UNKNOWN_TEXT,
-    UNKNOWN_TEXTS,
-    Secret,
-)
+from infra.model.secret_values import MASK, SECRET_SIGNATURE, SIGNATURE, UNKNOWN_MASK, UNKNOWN_TEXT, Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 class RefusedError(EngineError):
@@ -35,55 +28,43 @@ struct_pb2: Any = _struct_pb2
 """Its classes come into being at import, where no type checker sees them; so Struct and Value are `Any` here."""
 
 
+def rebuilt(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """The value with `leaf` of every part that is neither a list nor a plain object; marked objects are parts too."""
+    if isinstance(value, dict) and SIGNATURE not in value:
+        return {key: rebuilt(item, leaf) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rebuilt(item, leaf) for item in value]
+    return leaf(value)
+
+
 def from_struct(struct: Any) -> dict[str, Any]:
-    """The properties that the SDK sent."""
-    return {key: from_value(value) for key, value in struct.fields.items()}
+    """The properties that the SDK sent; whole numbers become int."""
+    return rebuilt(MessageToDict(struct), _received)
 
 
-def from_value(value: Any) -> Any:
-    """One property value that the SDK sent; whole numbers become int."""
-    kind = value.WhichOneof("kind")
-    if kind == "string_value":
-        text = value.string_value
-        return UNKNOWN if text in UNKNOWN_TEXTS else text
-    if kind == "number_value":
-        number = value.number_value
-        return int(number) if number.is_integer() else number
-    if kind == "bool_value":
-        return value.bool_value
-    if kind == "struct_value":
-        return _from_object(value.struct_value)
-    if kind == "list_value":
-        return [from_value(item) for item in value.list_value.values]
-    return None
-
-
-def _from_object(struct: Any) -> Any:
-    if SIGNATURE not in struct.fields:
-        return from_struct(struct)
-    signature = struct.fields[SIGNATURE].string_value
-    if signature == SECRET_SIGNATURE:
-        return Secret(from_value(struct.fields["value"]))
-    raise RefusedError(
-        f"a property is an asset, an archive or another special value ({signature}), which the embedded engine does "
-        "not support. Fix: pass plain values, or use --engine pulumi."
-    )
+def _received(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value[SIGNATURE] != SECRET_SIGNATURE:
+            raise RefusedError(
+                "a property is an asset, an archive or another special value, which the embedded engine does not "
+                "support. Fix: pass plain values, or use --engine pulumi."
+            )
+        return Secret(rebuilt(value["value"], _received))
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return UNKNOWN if value == UNKNOWN_TEXT else value
 
 
 def to_struct(properties: Mapping[str, Any]) -> Any:
     """Properties for the SDK; nothing is left out."""
     struct = struct_pb2.Struct()
-    struct.update(_sent(properties))
+    struct.update(rebuilt(properties, _sent))
     return struct
 
 
 def _sent(value: Any) -> Any:
     if isinstance(value, Secret):
-        return {SIGNATURE: SECRET_SIGNATURE, "value": _sent(value.value)}
-    if isinstance(value, Mapping):
-        return {key: _sent(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_sent(item) for item in value]
+        return {SIGNATURE: SECRET_SIGNATURE, "value": rebuilt(value.value, _sent)}
     return UNKNOWN_TEXT if value is UNKNOWN else value
 
 
@@ -100,15 +81,13 @@ def resealed(new: Any, old: Any) -> Any:
 
 def masked(value: Any) -> Any:
     """The value as people may see it: secrets and unknowns replaced by `[secret]` and `[unknown]`."""
-    if isinstance(value, Secret):
-        return MASK
-    if value is UNKNOWN:
-        return UNKNOWN_MASK
     if isinstance(value, dict):
         return {key: masked(item) for key, item in value.items() if key != DEFAULTS}
     if isinstance(value, list):
         return [masked(item) for item in value]
-    return value
+    if isinstance(value, Secret):
+        return MASK
+    return UNKNOWN_MASK if value is UNKNOWN else value
 
 
 DEFAULTS = "__defaults"
@@ -117,38 +96,31 @@ DEFAULTS = "__defaults"
 
 def has_unknown(value: Any) -> bool:
     """Whether anything in it is known only after an apply."""
-    if value is UNKNOWN:
-        return True
     if isinstance(value, Secret):
         return has_unknown(value.value)
-    if isinstance(value, dict):
-        return any(map(has_unknown, value.values()))
-    return isinstance(value, list) and any(map(has_unknown, value))
+    if isinstance(value, dict | list):
+        return any(map(has_unknown, value.values() if isinstance(value, dict) else value))
+    return value is UNKNOWN
 
 
 def without_unknown(value: Any) -> Any:
-    """The value as a state may hold it: unknown parts become null, unknown members of the top level go."""
-    if value is UNKNOWN:
-        return None
+    """The value as a state may hold it: unknown parts become null."""
+    return rebuilt(value, _known)
+
+
+def _known(value: Any) -> Any:
     if isinstance(value, Secret):
         return Secret(without_unknown(value.value))
-    if isinstance(value, dict):
-        return {key: without_unknown(item) for key, item in value.items() if item is not UNKNOWN}
-    if isinstance(value, list):
-        return [without_unknown(item) for item in value]
-    return value
+    return None if value is UNKNOWN else value
 
 
 def secret_places(value: Any, at: tuple[str | int, ...] = ()) -> Iterable[tuple[str | int, ...]]:
     """Paths of every `Secret` in it."""
     if isinstance(value, Secret):
         yield at
-    elif isinstance(value, dict):
-        for key, item in value.items():
+    elif isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from secret_places(item, (*at, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from secret_places(item, (*at, index))
 
 
 def with_secrets(properties: dict[str, Any], places: Iterable[tuple[str | int, ...]]) -> dict[str, Any]:
@@ -164,13 +136,9 @@ def with_secrets(properties: dict[str, Any], places: Iterable[tuple[str | int, .
 
 
 def _hidden(value: Any, place: tuple[str | int, ...]) -> Any:
-    if not place:
-        return value if isinstance(value, Secret) else Secret(value)
-    head, rest = place[0], place[1:]
-    if isinstance(value, dict):
-        if head in value:
-            return value | {head: _hidden(value[head], rest)}
-        return value
+    head, rest = (place[0], place[1:]) if place else (None, ())
+    if head is not None and isinstance(value, dict):
+        return value | {head: _hidden(value[head], rest)} if head in value else value
     if isinstance(value, list) and isinstance(head, int) and head < len(value):
         return [*value[:head], _hidden(value[head], rest), *value[head + 1 :]]
     return value if isinstance(value, Secret) else Secret(value)

@@ -17,8 +17,7 @@ from bench.engine.provider import (
     CheckResult,
     Created,
     DiffResult,
-    PartialCreateError,
-    PartialUpdateError,
+    PartialError,
     ProviderError,
     ReadResult,
 )
@@ -108,7 +107,7 @@ class GoogleProvider:
                 raise ProviderError(message) from error
             outputs = self.preview_outputs(token, inputs, None)
             message += "; Google Cloud goes on creating it" if goes_on else ""
-            raise PartialCreateError(message, resource_id=kind.id_of(call.values), outputs=outputs) from error
+            raise PartialError(message, resource_id=kind.id_of(call.values), outputs=outputs) from error
         resource_id = kind.id_of(call.values)
         if found is None:
             raise ProviderError(f"Error creating {kind.noun}: {resource_id} was made and is gone already")
@@ -182,7 +181,7 @@ class GoogleProvider:
         if failure is None:
             return outputs
         if compare(kind.fields, old_outputs, outputs):
-            raise PartialUpdateError(f"{message}{failure}", outputs=outputs)
+            raise PartialError(f"{message}{failure}", outputs=outputs)
         raise ProviderError(f"{message}{failure}")
 
     def delete(self, token: str, resource_id: str, outputs: JsonObject, cancel: Cancel) -> None:

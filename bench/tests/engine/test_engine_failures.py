@@ -10,7 +10,7 @@ import time
 import pytest
 from pulumi import ResourceOptions
 
-from bench.engine.provider import CancelledError, PartialCreateError, PartialUpdateError, ProviderError
+from bench.engine.provider import CancelledError, PartialError, ProviderError
 from bench.tests.engine.fake import FakeProvider, Vm
 from bench.tests.engine.world import World, ops, problems, step
 from infra.model.plan import Diagnostic
@@ -35,7 +35,7 @@ def test_a_create_that_made_half_is_kept_and_mended(world: World, monkeypatch: p
 
     def halfway(self, token, inputs, timeout, cancel):
         made = create(self, token, inputs, timeout, cancel)
-        raise PartialCreateError("not ready", resource_id=made.id, outputs=made.outputs)
+        raise PartialError("not ready", resource_id=made.id, outputs=made.outputs)
 
     monkeypatch.setattr(FakeProvider, "create", halfway)
     world.program = lambda: Vm("a")
@@ -51,7 +51,7 @@ def test_an_update_that_changed_half_is_kept_and_tried_again(world: World, monke
     update = FakeProvider.update
 
     def halfway(self, *args):
-        raise PartialUpdateError("labels only", outputs=update(self, *args))
+        raise PartialError("labels only", outputs=update(self, *args))
 
     monkeypatch.setattr(FakeProvider, "update", halfway)
     world.program = lambda: Vm("a", labels={"x": "2"})

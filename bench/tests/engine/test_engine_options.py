@@ -129,7 +129,7 @@ def test_custom_timeouts_reach_the_provider_in_seconds(world: World, monkeypatch
         return create(self, token, inputs, timeout, cancel)
 
     monkeypatch.setattr(FakeProvider, "create", recording)
-    world.run(vm(opts=ResourceOptions(custom_timeouts=CustomTimeouts(create="1h30m"))))
+    world.run(vm(opts=ResourceOptions(custom_timeouts=CustomTimeouts(create="90m"))))
     assert given == [5400]
     assert world.state["a"]["customTimeouts"] == {"create": 5400}
 

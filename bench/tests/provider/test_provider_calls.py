@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench.cloud.testing import TestCloud
-from bench.engine.provider import CancelledError, PartialCreateError, ProviderError
+from bench.engine.provider import CancelledError, PartialError, ProviderError
 from bench.providers.google import GoogleProvider
 from bench.tests.provider.conftest import PROJECT
 from bench.tests.provider.virtual_time import VirtualTime
@@ -96,7 +96,7 @@ def test_a_refresh_shows_drift_of_what_was_declared(vm: Any, provider: Any, clou
 
 def test_a_timeout_keeps_the_vm_that_google_goes_on_making(provider: Any, virtual: Any, cloud: Any) -> None:
     cloud.control.set_compression(0.001)
-    with pytest.raises(PartialCreateError, match="still running after 30 s; Google Cloud goes on") as raised:
+    with pytest.raises(PartialError, match="still running after 30 s; Google Cloud goes on") as raised:
         provider.create(VM, checked(provider), 30.0, virtual)
     assert raised.value.resource_id == NODE
     assert raised.value.outputs["name"] == "tpu-ci-0"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from bench.engine.provider import CancelledError, PartialUpdateError, ProviderError
+from bench.engine.provider import CancelledError, PartialError, ProviderError
 from bench.providers.google import GoogleProvider
 from bench.providers.google.settings import ProviderSettings
 from bench.providers.google.transport import ApiError, RestApi
@@ -84,7 +84,7 @@ def test_an_update_that_failed_half_way_says_what_is_there(virtual: VirtualTime)
     expanded = (200, {"name": "o", "operationType": "expand", "status": "DONE", "selfLink": "/projects/p/x"})
     google = provider(scripted(virtual, POST=[expanded, refused(403)], GET=[grown])[0])
     subnetwork, where = "gcp:compute/subnetwork:Subnetwork", "projects/p/regions/r/subnetworks/s"
-    with pytest.raises(PartialUpdateError, match=r"Error updating Subnetwork .* Error 403") as raised:
+    with pytest.raises(PartialError, match=r"Error updating Subnetwork .* Error 403") as raised:
         google.update(subnetwork, where, {**old, "network": "n"}, new, virtual)
     left = google.diff(subnetwork, where, {}, raised.value.outputs, new).detailed
     assert set(left) == {"privateIpGoogleAccess"}
