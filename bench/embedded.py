@@ -29,8 +29,6 @@ from infra.model.planned_capacity import VM_TYPE
 from infra.model.stack_text import pulumi_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bench.engine.provider import Provider
 
 
@@ -44,15 +42,17 @@ class EmbeddedEngine:
         self._environ = environ
 
     def preview(self, listener: Listener | None = None) -> Plan:
-        return self._knowing_what_stands(Engine.preview, self._options(), listener)
+        said, options = self._look(listener, waits=False)
+        return _told(said, self._engine().preview(options, listener))
 
     def up(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
-        options = self._options(previewed=planned is not None)
-        return self._knowing_what_stands(Engine.up, options, listener, planned=planned)
+        said, options = self._look(listener, planned=planned)
+        return _told(said, self._engine().up(options, listener))
 
     def adopt(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         del planned  # what is claimed is looked up as the program asks for it
-        return self._knowing_what_stands(Engine.adopt, self._options(), listener)
+        said, options = self._look(listener, insists=True)
+        return _told(said, self._engine().adopt(options, listener))
 
     def forget(self, listener: Listener | None = None, *, planning: bool = False) -> Plan:
         engine = self._engine()
@@ -60,12 +60,10 @@ class EmbeddedEngine:
         return replace(self._nothing, steps=steps) if planning else engine.forget(steps, listener)
 
     def refresh(self, listener: Listener | None = None) -> Plan:
-        engine = self._engine()
-        return engine.refresh(self._sparing_foreign(engine), listener)
+        return self._engine().refresh(self._options(), listener)
 
     def destroy(self, listener: Listener | None = None) -> Plan:
-        engine = self._engine()
-        recorded = _recorded(engine)
+        recorded = self._recorded()
         strays: list[Strays] = []
 
         def first() -> None:
@@ -74,39 +72,34 @@ class EmbeddedEngine:
         targets = targets_of_destroy(self._request, recorded)
         if targets is None:
             first()
-            return _with(strays, self._nothing)
-        options = replace(self._sparing_foreign(engine), targets=targets, first=first)
-        return _with(strays, engine.destroy(options, listener))
+            plan = self._nothing
+        else:
+            plan = self._engine().destroy(self._options(targets=targets, first=first), listener)
+        return _with(strays, plan)
 
     def preview_destroy(self, listener: Listener | None = None) -> Plan:
-        engine = self._engine()
-        recorded = _recorded(engine)
+        recorded = self._recorded()
         strays = plan_strays(self._request, recorded)
         targets = for_engine(self._request, strays, recorded)
         if targets is None:
             return _with([strays], self._nothing)
-        options = replace(self._sparing_foreign(engine), targets=targets)
-        return _with([strays], engine.preview_destroy(options, listener))
+        return _with([strays], self._engine().preview_destroy(self._options(targets=targets), listener))
 
     @property
     def _nothing(self) -> Plan:
         return Plan(stack=self._request.stack, engine=self.name.value, cloud=self._request.cloud.value, steps=())
 
-    def _sparing_foreign(self, engine: Engine) -> Options:
-        return replace(self._options(), foreign=foreign_vms(self._request, engine.creating(VM_TYPE)))
+    def _recorded(self) -> Recorded:
+        engine = self._engine()
+        return Recorded(vms=engine.ids(VM_TYPE), urns=engine.urns())
 
     def outputs(self) -> Mapping[str, Any]:
         return self._engine().outputs()
 
-    def _knowing_what_stands(
-        self,
-        operation: Callable[[Engine, Options, Listener | None], Plan],
-        options: Options,
-        listener: Listener | None,
-        *,
-        planned: Plan | None = None,
-    ) -> Plan:
-        """The plan of an operation that adopts what stands; what was said while looking is in it."""
+    def _look(
+        self, listener: Listener | None, *, waits: bool = True, insists: bool = False, planned: Plan | None = None
+    ) -> tuple[list[Diagnostic], Options]:
+        """What was said while looking for what stands, and the options of an operation that adopts it."""
         said: list[Diagnostic] = []
 
         def say(diagnostic: Diagnostic) -> None:
@@ -114,14 +107,9 @@ class EmbeddedEngine:
             if listener is not None:
                 listener(diagnostic)
 
-        engine = self._engine()
-        waits, insists = operation is not Engine.preview, operation is Engine.adopt
-        found = unadopted(self._request, engine.ids(VM_TYPE), say, waits=waits, insists=insists)
+        found = unadopted(self._request, self._engine().ids(VM_TYPE), say, waits=waits, insists=insists)
         insist_planned(found, planned)
-        foreign = foreign_vms(self._request, engine.creating(VM_TYPE))
-        standing = frozenset(each.id for each in found)
-        plan = operation(engine, replace(options, standing=standing, foreign=foreign), listener)
-        return replace(plan, diagnostics=(*said, *plan.diagnostics))
+        return said, self._options(standing=frozenset(each.id for each in found), previewed=planned is not None)
 
     def _engine(self) -> Engine:
         request = self._request
@@ -154,9 +142,9 @@ class EmbeddedEngine:
             "kubernetes": KubernetesProvider(stack=f"{PULUMI_PROJECT}/{self._request.stack}"),
         }
 
-    def _options(self, *, previewed: bool = False) -> Options:
+    def _options(self, **more: Any) -> Options:
         request = self._request
-        return Options(
+        common = Options(
             parallel=request.parallel,
             targets=request.targets,
             excludes=request.excludes,
@@ -165,13 +153,14 @@ class EmbeddedEngine:
             refresh=request.refresh,
             importable=is_looked_for,
             is_anothers=is_anothers,
+            foreign=foreign_vms(request, self._engine().creating(VM_TYPE)),
             exclude_protected=request.exclude_protected,
-            previewed=previewed,
         )
+        return replace(common, **more)
 
 
-def _recorded(engine: Engine) -> Recorded:
-    return Recorded(vms=engine.ids(VM_TYPE), urns=engine.urns())
+def _told(said: list[Diagnostic], plan: Plan) -> Plan:
+    return replace(plan, diagnostics=(*said, *plan.diagnostics))
 
 
 def _with(found: list[Strays], plan: Plan) -> Plan:

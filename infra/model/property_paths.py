@@ -85,10 +85,6 @@ def put(value: Any, place: Place, new: Any) -> Any:
     if not place:
         return new
     head, rest = place[0], place[1:]
-    if head == "*":
-        for part in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
-            value = put(value, (part, *rest), new)
-        return value
     if isinstance(value, Secret):
         return Secret(put(value.value, place, new))
     if isinstance(value, dict) and isinstance(head, str):
@@ -100,25 +96,6 @@ def put(value: Any, place: Place, new: Any) -> Any:
         inner = put(value[head], rest, new)
         return [*value[:head], *([] if inner is ABSENT else [inner]), *value[head + 1 :]]
     return value
-
-
-def expand(pattern: Place, *values: Any) -> Iterator[Place]:
-    """The places that a pattern with `*` names in any of these values; one without is itself."""
-    if "*" not in pattern:
-        yield pattern
-        return
-    at = pattern.index("*")
-    seen: set[str | int] = set()
-    for value in values:
-        above = get(value, pattern[:at])
-        above = above.value if isinstance(above, Secret) else above
-        keys: list[str | int] = list(above) if isinstance(above, dict) else []
-        if isinstance(above, list):
-            keys = list(range(len(above)))
-        for key in keys:
-            if key not in seen:
-                seen.add(key)
-                yield from expand((*pattern[:at], key, *pattern[at + 1 :]), *values)
 
 
 def differences(old: Any, new: Any, at: Place = ()) -> Iterator[tuple[Place, Any, Any]]:
