@@ -52,29 +52,18 @@ def _point(files: StackFiles, settings: Mapping[str, str]) -> tuple[Holder, ...]
     engine wrote names no endpoint and would reach for Google; one of an earlier local cloud names a port that is gone.
     The CLI's own `stack import` would drop the creates in flight, so the file is written here.
     """
-    if not settings or not _pointed(files.read(), settings)[1]:
+    if not settings or files.read() is None:
         return ()
     with held(files) as mine:
-        document, _ = _pointed(files.read(), settings)
-        files.write(document)
+        raw = files.read() or b""
+        document = json.loads(raw)
+        for provider in (document["checkpoint"].get("latest") or {}).get("resources") or ():
+            if provider["type"] == "pulumi:providers:gcp":
+                for side in ("inputs", "outputs"):
+                    provider[side] = {**(provider.get(side) or {}), **settings}
+        if (pointed := json.dumps(document).encode()) != raw:
+            files.write(pointed)
         return mine.taken_over
-
-
-def _pointed(raw: bytes | None, settings: Mapping[str, str]) -> tuple[bytes, bool]:
-    """A checkpoint with these settings in its gcp providers, and whether that changed it."""
-    if raw is None:
-        return b"", False
-    document = json.loads(raw)
-    resources = (document["checkpoint"].get("latest") or {}).get("resources") or ()
-    changed = False
-    for provider in resources:
-        if provider["type"] != "pulumi:providers:gcp":
-            continue
-        for side in ("inputs", "outputs"):
-            before = provider.get(side) or {}
-            provider[side] = {**before, **settings}
-            changed = changed or provider[side] != before
-    return json.dumps(document).encode(), changed
 
 
 def _files(backend: str | None, stack: str) -> StackFiles | None:

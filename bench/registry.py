@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -75,21 +74,9 @@ def serve(folder: Path) -> Registry:
 def answers(address: str) -> bool:
     """Whether a registry is there."""
     try:
-        return urllib3.request("GET", f"http://{address}/v2/", timeout=2, retries=False).status == 200
+        return urllib3.request("GET", f"http://{address}/v2/", timeout=10, retries=False).status == 200
     except urllib3.exceptions.HTTPError:
         return False
-
-
-def ended(address: str) -> bool:
-    """Whether nobody listens there any more; one that is slow has not ended."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=5).close()
-    except ConnectionRefusedError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def keep_beside(folder: Path, cloud: int, environ: Mapping[str, str]) -> str:

@@ -164,13 +164,9 @@ def _refuse_living(files: StackFiles, but: Path | None = None) -> tuple[Holder, 
     others = [holder for holder in holders(files) if holder.path != but]
     living = [holder for holder in others if not holder.dead]
     if living:
-        who = "; ".join(map(str, living))
-        advice = (
-            "wait until it ends"
-            if all(holder.here for holder in living)
-            else "wait until it ends; if that machine is gone for good, remove the file(s) "
-            + ", ".join(holder.path.name for holder in living)
-            + f" in .pulumi/locks/organization/{files.project}/{files.stack}"
+        where = f".pulumi/locks/organization/{files.project}/{files.stack}"
+        raise EngineError(
+            f"stack {files.stack} is locked by {'; '.join(map(str, living))}: wait until it ends; if that machine is "
+            f"gone for good, remove {', '.join(holder.path.name for holder in living)} in {where}"
         )
-        raise EngineError(f"stack {files.stack} is locked by {who}: {advice}")
     return tuple(others)

@@ -17,7 +17,7 @@ from bench.engine.goal import ProgramAnswer
 from bench.engine.planner import CheckFailedError, Decision
 from bench.engine.provider import ProviderError
 from bench.engine.registry import fresh_id
-from bench.engine.values import has_unknown, resealed, without_unknown
+from bench.engine.values import has_unknown, without_unknown
 from infra.model import urns
 from infra.model.errors import EngineError
 from infra.model.plan import Op
@@ -115,7 +115,6 @@ class Deployment:
         if not run.preview:
             known = {name: state.outputs.get(name) for name, value in outputs.items() if has_unknown(value)}
             outputs = without_unknown(outputs | known)
-        outputs = resealed(outputs, state.outputs)
         if outputs != state.outputs:
             run.note(replace(state, outputs=outputs))
 

@@ -231,7 +231,7 @@ class Engine:
             finally:
                 with closing(journal):
                     parts.deletion.replacements.report_unfinished()
-                    snapshot.operations += run.open_operations()
+                    snapshot.operations += run.under_way.values()
                     checkpoint.save(self._files, snapshot)
                 journal.path.unlink()
         if presses:

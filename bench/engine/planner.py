@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bench.engine.goal import Goal
 from bench.engine.provider import PropertyDiff
 from bench.engine.state import ResourceState
-from bench.engine.values import DEFAULTS, UNKNOWN, masked, resealed, secret_places, with_secrets
+from bench.engine.values import DEFAULTS, UNKNOWN, masked, secret_places, with_secrets
 from infra.model import property_paths as paths
 from infra.model import urns
 from infra.model.plan import Op, PropertyChange, Step
@@ -127,8 +127,7 @@ def checked_inputs(goal: Goal, provider: Provider, old: ResourceState | None) ->
         raise CheckFailedError(
             "; ".join(f"{fault.path}: {fault.reason}" if fault.path else fault.reason for fault in result.failures)
         )
-    checked = with_secrets(result.inputs, secret_places(inputs))
-    return resealed(checked, old.inputs if old is not None else None)
+    return with_secrets(result.inputs, secret_places(inputs))
 
 
 def _ignoring(patterns: tuple[str, ...], properties: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:

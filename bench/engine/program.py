@@ -127,7 +127,6 @@ def _tell(run: EngineRun, error: Exception) -> None:
     if isinstance(error, RunError):
         run.say("error", str(error))
         return
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "/site-packages/" not in frame.filename and "/asyncio/" not in frame.filename]
+    own = [each for each in traceback.extract_tb(error.__traceback__) if "/site-packages/" not in each.filename]
     place = f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
     run.say("error", f"the program failed{place}: {type(error).__name__}: {error}")

@@ -74,7 +74,7 @@ class EngineRun:
 
     `seen` holds the URNs that the program has asked for, `failed` those that failed or were skipped, `absent` those
     that do not exist and are no target, and `adopted` those that this run took over from the cloud. `states` is the
-    state as it is now; `olds` what it was when the program began, by URN. `journal` is None in a preview, which changes
+    state as it is now; `olds` what it was when the program began, by URN. `under_way` has begun and not ended. `journal` is None in a preview, which changes
     neither state nor cloud.
     """
 
@@ -98,7 +98,7 @@ class EngineRun:
         self.lock = threading.RLock()
         self._slots = threading.BoundedSemaphore(options.parallel)
         self._begun: dict[str, float] = {}
-        self._open: dict[int, tuple[OperationType, ResourceState]] = {}
+        self.under_way: dict[int, tuple[OperationType, ResourceState]] = {}
         self._listener = listener
         self._listening = threading.Lock()
 
@@ -186,12 +186,8 @@ class EngineRun:
         assert self.journal is not None
         number = self.journal.begin(kind, encode(state, self.snapshot.vault))
         with self.lock:
-            self._open[number] = (kind, state)
+            self.under_way[number] = (kind, state)
         return number
-
-    def open_operations(self) -> list[tuple[OperationType, ResourceState]]:
-        """What has begun and not ended: in flight where the run was cut short."""
-        return list(self._open.values())
 
     def note(self, *states: ResourceState, drop: tuple[ResourceState, ...] = (), ended: int | None = None) -> None:
         """Take over what has changed in the state; journalled unless this is a preview. ended: what came to this."""
@@ -200,7 +196,7 @@ class EngineRun:
             self.journal.note(entries, [state.key for state in drop], ended=ended)
         with self.lock:
             if ended is not None:
-                del self._open[ended]
+                del self.under_way[ended]
             for state in drop:
                 self.states.pop(state.key, None)
             self.states.update((state.key, state) for state in states)

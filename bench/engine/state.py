@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic.alias_generators import to_camel
 
-from bench.engine.values import RefusedError, rebuilt, resealed, secret_places, with_secrets
+from bench.engine.values import RefusedError, rebuilt, secret_places, with_secrets
 from infra.model.errors import EngineError
 from infra.model.secret_values import SECRET_SIGNATURE, SIGNATURE, Secret
 
@@ -76,7 +76,7 @@ class ResourceState:
         names = {*self.additional_secret_outputs, *provider.secret_outputs(self.type)}
         places = [*secret_places(self.inputs)]
         hidden = [*places, *((_INPUTS, *place) for place in places), *((name,) for name in names)]
-        return replace(self, outputs=resealed(with_secrets(outputs, hidden), self.outputs), **changed)
+        return replace(self, outputs=with_secrets(outputs, hidden), **changed)
 
     def references(self) -> Iterator[str]:
         """URNs of everything that must exist before it and go after it."""

@@ -68,17 +68,6 @@ def _sent(value: Any) -> Any:
     return UNKNOWN_TEXT if value is UNKNOWN else value
 
 
-def resealed(new: Any, old: Any) -> Any:
-    """The new value, with the old ciphertext of every secret that has not changed."""
-    if isinstance(new, Secret):
-        return old if isinstance(old, Secret) and new == old else new
-    if isinstance(new, dict) and isinstance(old, dict):
-        return {key: resealed(item, old.get(key)) for key, item in new.items()}
-    if isinstance(new, list) and isinstance(old, list):
-        return [resealed(item, old[index] if index < len(old) else None) for index, item in enumerate(new)]
-    return new
-
-
 def masked(value: Any) -> Any:
     """The value as people may see it: secrets and unknowns replaced by `[secret]` and `[unknown]`."""
     if isinstance(value, dict):

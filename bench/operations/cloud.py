@@ -64,12 +64,12 @@ def stand_in(url: str, say: Callable[[str, Tone], None]) -> Reader:
     It ends with that cloud's process. The cloud is told, or it would take each question for an outage to be waited out.
     """
     # With a client of registries, which a start of the cloud does without.
-    from bench.registry import ended
+    from bench.registry import answers
     from infra.fleet.images.oci import NoRegistry, OciRegistry
 
     control = Control(url)
     address = control.registry()["address"]
-    if address and ended(address):
+    if address and not answers(address):
         control.forget_registry()
         said = "the registry of the local cloud stopped and lost its images, which builds push again"
         say(said, Tone.WARNING)
