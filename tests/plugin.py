@@ -33,7 +33,6 @@ END_TO_END = (
     "bench/tests/builds",
     "bench/tests/cloud/test_daemon.py",
     "bench/tests/end_to_end",
-    "bench/tests/engine/test_engine_crashes.py",
     "bench/tests/services/test_gcloud_services.py",
     "tests/cli",
     "tests/engines",

@@ -154,11 +154,6 @@ class Monitor:
             yield
         except StoppedError:
             raise _stopped() from None
-        except Exception:
-            raise
-        except BaseException as fault:  # noqa: BLE001 - raised again by whoever runs the operation
-            self._run.give_up(fault)
-            raise _stopped() from None
 
 
 def _stopped() -> MonitorError:

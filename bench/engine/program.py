@@ -71,8 +71,6 @@ def execute(
         ended_well = contextvars.copy_context().run(_body, program, monitor, run, project, stack, config)
         if not ended_well:
             gc.collect()
-    if run.fatal is not None:
-        raise run.fatal
     return ended_well
 
 

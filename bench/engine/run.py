@@ -74,8 +74,8 @@ class EngineRun:
 
     `seen` holds the URNs that the program has asked for, `failed` those that failed or were skipped, `absent` those
     that do not exist and are no target, and `adopted` those that this run took over from the cloud. `states` is the
-    state as it is now; `olds` what it was when the program began, by URN. `under_way` has begun and not ended. `journal` is None in a preview, which changes
-    neither state nor cloud.
+    state as it is now; `olds` what it was when the program began, by URN. `under_way` has begun and not ended.
+    `journal` is None in a preview, which changes neither state nor cloud.
     """
 
     def __init__(
@@ -94,7 +94,6 @@ class EngineRun:
         self.failed, self.seen, self.absent, self.adopted = (set[str]() for _ in range(4))
         self.cancel = Cancel()
         self.stopping = threading.Event()
-        self.fatal: BaseException | None = None
         self.lock = threading.RLock()
         self._slots = threading.BoundedSemaphore(options.parallel)
         self._begun: dict[str, float] = {}
@@ -105,11 +104,6 @@ class EngineRun:
     @property
     def preview(self) -> bool:
         return self.journal is None
-
-    def give_up(self, fault: BaseException) -> None:
-        """End the operation because of something that no one may catch; whoever runs it raises it again."""
-        self.fatal = self.fatal or fault
-        self.stopping.set()
 
     def admit(self, urn: str) -> bool:
         """Whether the program asks for this resource for the first time; a second time is its fault, and is said."""

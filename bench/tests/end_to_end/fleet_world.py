@@ -21,6 +21,15 @@ STACK = "fleet"
 ZONE = "us-west4-a"
 PASSPHRASE = "correct horse"
 
+
+def engine_of(
+    root: Path, stack: str, values: Mapping[str, str], program: Callable[[], None], *providers: Any
+) -> Engine:
+    """The engine of one stack, whose state is below `root`."""
+    served = {each.package: each for each in providers}
+    return Engine(Backend(root), "tidepool", stack, values, program, served, lambda: PASSPHRASE, "local")
+
+
 Vms = Mapping[str, Mapping[str, Any]]
 """VMs by name: what differs from a preemptible v5litepod-4 in ZONE."""
 
@@ -61,16 +70,7 @@ class World:
         self.provider = GoogleProvider(url, PROJECT)
 
     def engine(self, fleet: Vms) -> Engine:
-        return Engine(
-            Backend(self.root),
-            "tidepool",
-            STACK,
-            {"gcp:project": PROJECT},
-            program(fleet),
-            {"gcp": self.provider},
-            lambda: PASSPHRASE,
-            "local",
-        )
+        return engine_of(self.root, STACK, {"gcp:project": PROJECT}, program(fleet), self.provider)
 
     def up(self, fleet: Vms, options: Options | None = None) -> Plan:
         return self.engine(fleet).up(options)

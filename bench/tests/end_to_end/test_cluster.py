@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from bench.cloud.testing import TestCloud
-from bench.engine.backend import Backend
 from bench.engine.engine import Engine
 from bench.engine.run import Options
 from bench.providers.google import GoogleProvider
-from bench.tests.end_to_end.fleet_world import PASSPHRASE, complaints
+from bench.tests.end_to_end.fleet_world import complaints, engine_of
 from infra.model.cluster_state import ClusterNow, SlicesNow
 from infra.model.plan import Op, Plan
 from infra.model.schema import StackConfig
@@ -38,7 +37,7 @@ class Stack:
     """One stack at a cloud, whose slices are edited."""
 
     def __init__(self, root: Path, cloud: TestCloud, of: str, name: str = "training") -> None:
-        self._backend, self._cloud, self._of, self._name = Backend(root), cloud, of, name
+        self._root, self._cloud, self._of, self._name = root, cloud, of, name
 
     def config(self, *slices: str) -> StackConfig:
         text = stack_text(cluster=self._of, slices="".join(slices), pools="[]\n")
@@ -51,11 +50,8 @@ class Stack:
 
     def engine(self, *slices: str) -> Engine:
         config = self.config(*slices)
-        google = {"gcp": GoogleProvider(self._cloud.url, "my-lab")}
-        values = {"gcp:project": "my-lab"}
-        return Engine(
-            self._backend, "tidepool", self._name, values, lambda: declare(config), google, lambda: PASSPHRASE, "local"
-        )
+        google = GoogleProvider(self._cloud.url, "my-lab")
+        return engine_of(self._root, self._name, {"gcp:project": "my-lab"}, lambda: declare(config), google)
 
     def changes(self, *slices: str) -> list[tuple[str, str]]:
         plan = self.engine(*slices).up(Options(refresh=True))

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from bench.cloud.testing import TestCloud
-from bench.engine.backend import Backend
 from bench.engine.engine import Engine
 from bench.engine.run import Options
 from bench.providers.google import GoogleProvider
 from bench.providers.kubernetes.provider import KubernetesProvider
-from bench.tests.end_to_end.fleet_world import PASSPHRASE, complaints
+from bench.tests.end_to_end.fleet_world import complaints, engine_of
 from infra.model.plan import Op
 from infra.program.stack import declare
 from tests.model.queued import CLUSTER, SLICES, stack
@@ -29,16 +28,13 @@ class Lab:
     """One stack with one team, whose store is edited."""
 
     def __init__(self, root: Path, cloud: TestCloud) -> None:
-        self._backend, self._cloud = Backend(root), cloud
+        self._root, self._cloud = root, cloud
 
     def engine(self, store: Any) -> Engine:
         cluster = CLUSTER | {"deletion_protection": False}
         config = stack(SLICES[2:], cluster, store, SECRETS, teams=TEAMS)
-        served = {"gcp": GoogleProvider(self._cloud.url, "my-lab-tpus"), "kubernetes": KubernetesProvider()}
-        values = {"gcp:project": "my-lab-tpus"}
-        return Engine(
-            self._backend, "tidepool", "training", values, lambda: declare(config), served, lambda: PASSPHRASE, "local"
-        )
+        served = (GoogleProvider(self._cloud.url, "my-lab-tpus"), KubernetesProvider())
+        return engine_of(self._root, "training", {"gcp:project": "my-lab-tpus"}, lambda: declare(config), *served)
 
     def changes(self, store: Any) -> list[tuple[str, str]]:
         plan = self.engine(store).up(Options(refresh=True))

@@ -8,11 +8,9 @@ import pytest
 
 from bench.cloud.control import Control
 from bench.cloud.testing import running_cloud
-from bench.engine.backend import Backend
-from bench.engine.engine import Engine
 from bench.engine.run import Options
 from bench.providers.google import GoogleProvider
-from bench.tests.end_to_end.fleet_world import PASSPHRASE, complaints
+from bench.tests.end_to_end.fleet_world import complaints, engine_of
 from infra.model.images.load import load_images
 from infra.model.images.rebuilds import Change, rebuilds
 from infra.model.images.spec import Builder
@@ -31,16 +29,8 @@ TIDEPOOL = "marin-community/tidepool"
 def control(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Control]:
     """A cloud with the whole ci stack, connected to its sources; its clock moves, for waits."""
     with running_cloud(ticking=0.5) as cloud:
-        engine = Engine(
-            Backend(tmp_path_factory.mktemp("ci")),
-            "tidepool",
-            "ci",
-            pulumi_values(connected(steady("ci")), source="ci"),
-            lab_program,
-            {"gcp": GoogleProvider(cloud.url)},
-            lambda: PASSPHRASE,
-            "local",
-        )
+        values = pulumi_values(connected(steady("ci")), source="ci")
+        engine = engine_of(tmp_path_factory.mktemp("ci"), "ci", values, lab_program, GoogleProvider(cloud.url))
         assert complaints(engine.up(Options(previewed=True))) == []
         yield Control(cloud.url)
 

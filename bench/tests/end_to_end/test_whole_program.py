@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from bench.cloud.testing import TestCloud
-from bench.engine.backend import Backend
-from bench.engine.engine import Engine
 from bench.engine.run import Options
 from bench.providers.google import GoogleProvider
-from bench.tests.end_to_end.fleet_world import PASSPHRASE, complaints
+from bench.tests.end_to_end.fleet_world import complaints, engine_of
 from infra.model.plan import Op, Plan
 from infra.model.stack_text import pulumi_values
 from tests.program.stacks import lab_program
@@ -25,16 +23,8 @@ def changed(plan: Plan) -> list[tuple[str, str, dict[str, object]]]:
 
 
 def test_what_was_made_reads_back_as_declared(tmp_path: Path, cloud: TestCloud) -> None:
-    engine = Engine(
-        Backend(tmp_path),
-        "tidepool",
-        "ci",
-        pulumi_values(steady("ci"), source="ci"),
-        lab_program,
-        {"gcp": GoogleProvider(cloud.url)},
-        lambda: PASSPHRASE,
-        "local",
-    )
+    values = pulumi_values(steady("ci"), source="ci")
+    engine = engine_of(tmp_path, "ci", values, lab_program, GoogleProvider(cloud.url))
     before = cloud.control.status()["requests"]
     made = engine.up(Options(previewed=True))
     assert complaints(made) == []

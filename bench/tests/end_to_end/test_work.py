@@ -12,13 +12,12 @@ import pytest
 from bench.cloud.control import Control
 from bench.cloud.kubernetes.control import kubeconfig
 from bench.cloud.testing import TestCloud, running_cloud
-from bench.engine.backend import Backend
 from bench.engine.engine import Engine
 from bench.engine.run import Options
 from bench.providers.google import GoogleProvider
 from bench.providers.kubernetes.provider import KubernetesProvider
 from bench.tests.cloud.cloud_clients import ask
-from bench.tests.end_to_end.fleet_world import PASSPHRASE, complaints
+from bench.tests.end_to_end.fleet_world import complaints, engine_of
 from infra.jobs.kube import Kube, place_of
 from infra.model.plan import Op, Plan
 from infra.program.stack import declare
@@ -33,16 +32,13 @@ class World:
     """One stack at one cloud, whose classes and groups are edited."""
 
     def __init__(self, root: Path, cloud: TestCloud) -> None:
-        self._backend, self.cloud = Backend(root), cloud
+        self._root, self.cloud = root, cloud
         self.preview: Plan = self.engine((TRANSFORM, DEDUP), (MATH, CODE)).preview()
 
     def engine(self, batch: Any, groups: Any) -> Engine:
         config = stack(batch=batch, groups=groups)
-        served = {"gcp": GoogleProvider(self.cloud.url, "my-lab-tpus"), "kubernetes": KubernetesProvider()}
-        values = {"gcp:project": "my-lab-tpus"}
-        return Engine(
-            self._backend, "tidepool", "training", values, lambda: declare(config), served, lambda: PASSPHRASE, "local"
-        )
+        served = (GoogleProvider(self.cloud.url, "my-lab-tpus"), KubernetesProvider())
+        return engine_of(self._root, "training", {"gcp:project": "my-lab-tpus"}, lambda: declare(config), *served)
 
     def up(self, batch: Any = (TRANSFORM, DEDUP), groups: Any = (MATH, CODE)) -> Mapping[str, str]:
         plan = self.engine(batch, groups).up(Options(refresh=True))

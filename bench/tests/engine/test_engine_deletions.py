@@ -9,7 +9,7 @@ from pulumi import ResourceOptions
 
 from bench.engine.provider import CancelledError
 from bench.tests.engine.fake import Net, Vm
-from bench.tests.engine.world import World, ops, problems, step
+from bench.tests.engine.world import World, ops, step
 from infra.model.errors import EngineError
 from infra.model.plan import Op, Status
 
@@ -35,17 +35,6 @@ def test_all_targets_that_one_resource_needs_are_named(world: World) -> None:
     needed = f"{urn(world, 'first')}, {urn(world, 'second')} cannot be deleted alone"
     with pytest.raises(EngineError, match=re.escape(needed)):
         world.destroy(targets=("**::first", "**::second"))
-
-
-def test_a_deletion_that_fails_says_why(world: World) -> None:
-    world.run(chain)
-    world.cloud.failing["delete vm/a"] = "it is in use"
-    world.program = lambda: None
-    plan = world.up(continue_on_error=True)
-    assert step(plan, "a").error == "it is in use"
-    assert problems(plan) == ["it is in use", "a: it is in use"]
-    assert step(plan, "net").error == "not attempted: a resource that depends on it was not deleted"
-    assert set(world.cloud.things) == {"vm/a", "net/n"}
 
 
 def test_a_deletion_that_is_broken_off_ends_the_run_and_deletes_nothing_more(world: World) -> None:
@@ -87,17 +76,6 @@ def test_what_is_protected_is_told_as_a_deletion_that_was_refused_also_where_the
     world.run(lambda: Vm("a", opts=ResourceOptions(protect=True, retain_on_delete=True)))
     plan = world.destroy()
     assert (step(plan, "a").op, step(plan, "a").status) == (Op.DELETE, Status.FAILED)
-
-
-def test_what_nobody_foresaw_of_a_deletion_is_raised(world: World) -> None:
-    def before(verb: str, id_: str) -> None:
-        if verb == "delete":
-            raise RuntimeError(f"a fault of the engine at {id_}")
-
-    world.run(chain)
-    world.cloud.before = before
-    with pytest.raises(RuntimeError, match="a fault of the engine at vm/b"):
-        world.destroy(targets=("**::b",))
 
 
 def test_what_was_deleted_for_a_replacement_that_failed_is_forgotten_with_all_that_it_needs(world: World) -> None:

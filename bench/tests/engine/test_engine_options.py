@@ -9,8 +9,8 @@ import pytest
 from pulumi import CustomTimeouts, Output, ResourceOptions
 
 from bench.engine.run import Options
-from bench.tests.engine.fake import FakeProvider, Net, Vm
-from bench.tests.engine.world import World, ops, step, verify
+from bench.tests.engine.fake import FakeProvider, Vm
+from bench.tests.engine.world import World, ops, step
 from infra.model.errors import EngineError
 from infra.model.plan import Status
 
@@ -132,24 +132,6 @@ def test_custom_timeouts_reach_the_provider_in_seconds(world: World, monkeypatch
     world.run(vm(opts=ResourceOptions(custom_timeouts=CustomTimeouts(create="90m"))))
     assert given == [5400]
     assert world.state["a"]["customTimeouts"] == {"create": 5400}
-
-
-def test_what_is_excluded_stays_as_it_is_with_all_that_it_needs(world: World) -> None:
-    def program() -> None:
-        net = Net("net", fixed="n")
-        Vm("old", net=net.link)
-        Vm("lone")
-        Vm("kept", size="s")
-
-    world.run(program)
-    world.program = lambda: (Vm("kept", size="t"), Vm("new"))
-    excludes = ("**::old", "**::kept")
-    assert ops(world.preview(excludes=excludes)) == {"new": "create", "lone": "delete"}
-    assert ops(world.up(excludes=excludes)) == {"new": "create", "lone": "delete"}
-    assert set(world.cloud.things) == {"net/n", "vm/old", "vm/kept", "vm/new"}
-    assert world.cloud.things["vm/kept"]["size"] == "s"
-    verify(world.checkpoint)
-    assert ops(world.up()) == {"kept": "replace", "old": "delete", "net": "delete"}
 
 
 class Record(pulumi.ComponentResource):
