@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from bench.engine.backend import Backend, Holder, StackFiles, held
 from bench.engine.checkpoint import fold, read_checkpoint
@@ -52,18 +53,22 @@ def _point(files: StackFiles, settings: Mapping[str, str]) -> tuple[Holder, ...]
     engine wrote names no endpoint and would reach for Google; one of an earlier local cloud names a port that is gone.
     The CLI's own `stack import` would drop the creates in flight, so the file is written here.
     """
-    if not settings or files.read() is None:
+    raw = files.read()
+    if not settings or raw is None or _pointed(raw, settings) == json.loads(raw):
         return ()
     with held(files) as mine:
-        raw = files.read() or b""
-        document = json.loads(raw)
-        for provider in (document["checkpoint"].get("latest") or {}).get("resources") or ():
-            if provider["type"] == "pulumi:providers:gcp":
-                for side in ("inputs", "outputs"):
-                    provider[side] = {**(provider.get(side) or {}), **settings}
-        if (pointed := json.dumps(document).encode()) != raw:
-            files.write(pointed)
+        files.write(json.dumps(_pointed(files.read() or raw, settings)).encode())
         return mine.taken_over
+
+
+def _pointed(raw: bytes, settings: Mapping[str, str]) -> dict[str, Any]:
+    """A checkpoint with these settings in its gcp providers."""
+    document = json.loads(raw)
+    for provider in (document["checkpoint"].get("latest") or {}).get("resources") or ():
+        if provider["type"] == "pulumi:providers:gcp":
+            for side in ("inputs", "outputs"):
+                provider[side] = {**(provider.get(side) or {}), **settings}
+    return document
 
 
 def _files(backend: str | None, stack: str) -> StackFiles | None:
