@@ -235,18 +235,3 @@ def test_an_output_is_secret_where_provider_program_or_an_input_says_so() -> Non
     assert shown.id == "vm/a"
     assert state.showing({"__inputs": {"token": "a"}}, provider).outputs == {"__inputs": {"token": Secret("a")}}
     assert ResourceState(urn=URN, type="t", custom=True).showing(outputs, provider).outputs == outputs
-
-
-def test_a_secret_that_stays_keeps_the_ciphertext_that_it_had() -> None:
-    mine = vault()
-    sealed = Secret("a").sealed_by(mine)
-    state = ResourceState(
-        urn=URN,
-        type="t",
-        custom=True,
-        outputs={"token": Secret.sealed(sealed, mine)},
-        additional_secret_outputs=("token",),
-    )
-    provider: Any = Hiding()
-    assert state.showing({"token": "a"}, provider).outputs["token"].sealed_by(mine) == sealed
-    assert state.showing({"token": "b"}, provider).outputs["token"].sealed_by(mine) != sealed
