@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import google_crc32c
@@ -18,12 +18,10 @@ import google_crc32c
 from bench.cloud.differences import camel
 from bench.cloud.errors import JsonObject, invalid
 
-_DURATION = re.compile(r"(\d+)(?:\.(\d{1,9}))?([smhd])")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 # cloud.google.com/resource-manager/docs/labels-overview#requirements, read 2026-11; letters may be of any script.
-_LABEL_KEY = re.compile(r"(?!\d)[\w-]{1,63}")
-_LABEL_VALUE = re.compile(r"[\w-]{0,63}")
-_MOST_LABELS = 64
+_LABEL = re.compile(r"(?!\d)[\w-]{1,63}=[\w-]{0,63}")
 _UNSPECIFIED = re.compile(r"[A-Z_]+_UNSPECIFIED")
 _MAPS = frozenset(
     {
@@ -71,20 +69,13 @@ def _camel(path: list[str]) -> list[str]:
     return [camel(part) for part in path[:at]] + path[at:]
 
 
-def masked(current: JsonObject, sent: JsonObject, mask: str | None, *, mutable: Collection[str]) -> JsonObject:
+def masked(current: JsonObject, sent: JsonObject, mask: str | None) -> JsonObject:
     """`current` with the paths of `mask` taken from `sent`; what the mask names and the body lacks is removed.
 
-    No mask means every field sent; `*` means every mutable field. A path below a map (`labels.env`) touches that key
-    alone. Body fields outside the mask are ignored, as the real provider relies on. Raises 400 for a path whose first
-    part is not in `mutable` and whose value would change.
+    No mask means every field sent; `*` means that `sent` replaces the whole. A path below a map (`labels.env`) touches
+    that key alone. Body fields outside the mask are ignored, as the real provider relies on.
     """
-    paths = mask_paths(mask) or [field for field in sent if field in mutable]
-    for path in paths:
-        head = path.partition(".")[0]
-        if path != "*" and head not in mutable and current.get(head) != sent.get(head):
-            raise invalid(f"Field '{path}' cannot be updated.", field="updateMask")
-    taken = mutable if paths == ["*"] else [path for path in paths if path.partition(".")[0] in mutable]
-    return without_unset(with_paths(current, sent, taken))
+    return without_unset(sent if mask == "*" else with_paths(current, sent, mask_paths(mask) or sent))
 
 
 def with_paths(current: JsonObject, sent: JsonObject, paths: Iterable[str]) -> JsonObject:
@@ -126,30 +117,22 @@ def merged(current: Mapping[str, Any], patch: JsonObject) -> JsonObject:
     return result
 
 
-def seconds(text: str, *, field: str) -> float:
+def seconds(text: str) -> float:
     """A duration in seconds; `30d`, `12h`, `5m` are read as well as `2592000s`. Raises 400."""
     hit = _DURATION.fullmatch(text)
     if hit is None:
-        raise invalid(f"Invalid duration '{text}': write a number of seconds with an s, such as 3600s.", field=field)
-    whole, fraction, unit = hit.groups()
-    return float(f"{whole}.{fraction or 0}") * _SECONDS[unit]
+        raise invalid(f"Invalid duration '{text}': write a number of seconds with an s, such as 3600s.")
+    return float(hit[1]) * _SECONDS[hit[2]]
 
 
-def check_labels(labels: JsonObject, *, field: str = "labels") -> None:
-    """Raises 400 for more than 64 labels, or a key or value outside the rules that all labels share."""
-    wrong = [
-        f"{key}={value}"
-        for key, value in labels.items()
-        if not _LABEL_KEY.fullmatch(key)
-        or not _LABEL_VALUE.fullmatch(value)
-        or f"{key}{value}" != f"{key}{value}".lower()
-    ]
-    if wrong or len(labels) > _MOST_LABELS:
-        raise invalid(
-            f"Invalid labels ({len(labels)}): {', '.join(wrong)}. At most {_MOST_LABELS} are allowed, whose keys and "
-            "values hold at most 63 lowercase letters, digits, underscores and dashes, keys starting with a letter.",
-            field=field,
-        )
+def check_labels(labels: JsonObject) -> None:
+    """Raises 400 for a key or a value outside the rules that all labels share."""
+    for label in (f"{key}={value}" for key, value in labels.items()):
+        if not _LABEL.fullmatch(label) or label != label.lower():
+            raise invalid(
+                f"Invalid label {label}: its key and value hold at most 63 lowercase letters, digits, underscores and "
+                "dashes, and the key starts with a letter."
+            )
 
 
 def decoded(text: str) -> bytes:

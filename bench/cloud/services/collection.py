@@ -14,7 +14,7 @@ from typing import Literal
 
 from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import ApiError, JsonObject, aborted, invalid, not_found
+from bench.cloud.errors import ApiError, JsonObject, aborted, already_exists, invalid, not_found
 from bench.cloud.services import bodies, policies
 from bench.cloud.services.listings import page
 from bench.cloud.store import Resource
@@ -26,60 +26,47 @@ def numbered(cloud: Cloud, name: str) -> str:
     return f"{head}/{cloud.project(project).number}/{rest}"
 
 
-# What many services say of the ids in their collections.
-LOWERCASE_ID = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
-LOWERCASE_RULE = "it has at most 63 lowercase letters, digits and dashes, begins with a letter and ends with no dash"
+_ID = re.compile(r"[\w.@-]+")
 
 
 class Collection:
     """One collection of an API. Making it registers its methods.
 
     api: discovery prefix of its methods, by which its resources are named: those of `run.projects.locations.jobs` are
-        `projects/P/locations/L/jobs/J`. elsewhere: other prefixes of the same methods.
+        `projects/P/locations/L/jobs/J`.
     kind: of its rows in the store. methods: those that it has.
     above: the collection whose resource must be there. locations: those in which it is; None for any.
-    new_id: query parameter with the id of what is created. id_form, id_rule: what an id looks like, and in words.
-    mutable: what a client may say and change. fixed: what it may say once; None for whatever else its message has.
+    new_id: query parameter with the id of what is created.
     inside: method -> the field of its body that has the resource, where that is not the body itself.
     mask: what an update without a mask changes: whatever was `sent`, or the `whole` resource.
     key: the field of a list's answer that has the items. identity: a field in which no two items are alike.
-    filtered_as: names that fields have in filters alone.
     adds: what the service shows of its own: `createTime`, `updateTime`, `etag`.
     seconds: realistic durations of the methods that begin an operation. message: type of what these answer.
     labelled: the field that has labels. has_policy: whether it has the three methods of IAM.
-    by_number: names are answered with the project's number. absent, present: the words of a 404 and a 409.
+    by_number: names are answered with the project's number.
     """
 
     api: str
     kind: str
-    elsewhere: tuple[str, ...] = ()
     methods: str = "create get list patch delete"
     above: Collection | None = None
     locations: Container[str] | None = None
     new_id: str = ""
-    id_form: re.Pattern[str] = re.compile(".+")
-    id_rule: str = ""
-    mutable: frozenset[str] = frozenset()
-    fixed: frozenset[str] | None = frozenset()
     inside: Mapping[str, str] = MappingProxyType({})
     mask: Literal["sent", "whole"] = "sent"
     key: str = ""
     identity: str = "name"
-    filtered_as: Mapping[str, str] = MappingProxyType({})
     adds: tuple[str, ...] = ()
     seconds: Mapping[str, float] = MappingProxyType({})
     message: str = ""
     labelled: str = "labels"
     has_policy: bool = False
     by_number: bool = False
-    absent: str = "Resource '{name}' was not found"
-    present: str = "Resource '{name}' already exists"
 
     def __init__(self) -> None:
         *_, self.collection = self.api.split(".")
-        for api in (self.api, *self.elsewhere):
-            for method in self.methods.split():
-                handles(f"{api}.{method}")(getattr(self, method))
+        for method in self.methods.split():
+            handles(f"{self.api}.{method}")(getattr(self, method))
         if self.has_policy:
             policies.serve(self.api, lambda call: ((held := self.found(call)).name, held.name.split("/")[1]))
 
@@ -88,7 +75,7 @@ class Collection:
     def create(self, call: ApiCall) -> JsonObject:
         cloud, name = call.cloud, self.new_name(call)
         if self.find(cloud, name):
-            raise self.taken(cloud, name)
+            raise already_exists(self.public(cloud, name))
         body = self.kept(self.sent(call))
         bodies.check_labels(body.get(self.labelled, {}))
         return self.answer(call, "create", self.made(cloud, name, self.checked(cloud, name, body)))
@@ -98,7 +85,7 @@ class Collection:
 
     def list(self, call: ApiCall) -> JsonObject:
         shown = [self.shown(call.cloud, held) for held in self.listed(call)]
-        return page(call, self.key or self.collection, shown, identity=self.identity, others=self.filtered_as)
+        return page(call, self.key or self.collection, shown, identity=self.identity)
 
     def patch(self, call: ApiCall) -> JsonObject:
         held = self.found(call)
@@ -143,14 +130,9 @@ class Collection:
 
     def new_name(self, call: ApiCall) -> str:
         """Of what is to be created. Raises 400 for an id that cannot be one."""
-        return self.prefix(call) + self.checked_id(self.asked_id(call))
-
-    def checked_id(self, identity: str) -> str:
-        """Raises 400."""
-        if not self.id_form.fullmatch(identity):
-            field = re.sub(r"[A-Z]", lambda hit: f"_{hit[0].lower()}", self.new_id) or "name"
-            raise invalid(f"Invalid id '{identity}' in [{self.collection}]: {self.id_rule}.", field=field)
-        return identity
+        if not _ID.fullmatch(identity := self.asked_id(call)):
+            raise invalid(f"Invalid id '{identity}' in [{self.collection}].")
+        return self.prefix(call) + identity
 
     def find(self, cloud: Cloud, name: str) -> Resource | None:
         return cloud.store.find(self.kind, name)
@@ -177,16 +159,13 @@ class Collection:
         return call.body.get(field) or {} if field else call.body
 
     def kept(self, sent: JsonObject) -> JsonObject:
-        """What of a body is the client's to say, without what is unset."""
-        if self.fixed is None:
-            return bodies.without_unset({key: value for key, value in sent.items() if key not in ("name", "etag")})
-        return bodies.without_unset({key: value for key, value in sent.items() if key in self.mutable | self.fixed})
+        """What of a body is kept, without what is unset."""
+        return bodies.without_unset({key: value for key, value in sent.items() if key not in ("name", "etag")})
 
     def merged(self, call: ApiCall, held: Resource) -> JsonObject:
-        """The resource as an update makes it. Raises 400."""
-        mask = call.params.get("updateMask") or call.body.get("updateMask")
-        whole = "*" if self.mask == "whole" else None
-        return bodies.masked(held.body, self.sent(call), mask or whole, mutable=self.mutable)
+        """The resource as an update makes it."""
+        mask = call.params.get("updateMask") or call.body.get("updateMask") or ("*" if self.mask == "whole" else None)
+        return bodies.masked(held.body, self.kept(self.sent(call)), mask)
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         """The body as it is kept, of a resource of this name. Raises what the service refuses."""
@@ -229,13 +208,7 @@ class Collection:
         """Of the operation of a method on a resource of this name, with its `@type`."""
 
     def missing(self, cloud: Cloud, name: str) -> ApiError:
-        return ApiError(404, self._said(self.absent, cloud, name))
-
-    def taken(self, cloud: Cloud, name: str) -> ApiError:
-        return ApiError(409, self._said(self.present, cloud, name))
-
-    def _said(self, words: str, cloud: Cloud, name: str) -> str:
-        return words.format(name=self.public(cloud, name), id=name.rpartition("/")[2])
+        return not_found(self.public(cloud, name))
 
     def public(self, cloud: Cloud, name: str) -> str:
         """A full name as the service says it."""

@@ -6,42 +6,25 @@ Owns what `filter`, `pageSize` and `pageToken` do, so that every list of every s
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from bench.cloud import filters
 from bench.cloud.cloud import ApiCall
 from bench.cloud.errors import JsonObject, invalid
 
 
-def page(
-    call: ApiCall,
-    key: str,
-    items: Iterable[JsonObject],
-    *,
-    identity: str = "name",
-    others: Mapping[str, str] | None = None,
-) -> JsonObject:
+def page(call: ApiCall, key: str, items: Iterable[JsonObject], *, identity: str = "name") -> JsonObject:
     """The answer of a list by `filter`, `pageSize` and `pageToken`. key: its field that has the items.
 
     items: everything there is, shown, in the order in which the service lists it. identity: a field in which no two of
-    them are alike, by which a page begins after another. others: names that fields have in filters alone. Raises 400.
+    them are alike, by which a page begins after another. Raises 400.
     """
     params = call.params
-    wanted = filters.wanted(params.get("filter"), others or {})
-    found = [item for item in items if wanted(item)]
-    rest = found[_begin(found, params.get("pageToken"), identity) :]
+    found = [item for item in items if filters.wanted(params.get("filter"), {})(item)]
+    after = opened(params.get("pageToken"))
+    rest = found[next((at + 1 for at, item in enumerate(found) if str(item[identity]) == after), 0) :]
     size = int(params.get("pageSize") or params.get("maxResults") or 500)
     return listing(key, rest[:size], sealed(str(rest[size - 1][identity])) if len(rest) > size else None)
-
-
-def _begin(items: list[JsonObject], token: str | None, identity: str) -> int:
-    """Where the page after an item begins. Raises 400 for one that is gone, unless the others are in its order."""
-    after, names = opened(token), [str(item[identity]) for item in items]
-    if after in names:
-        return names.index(after) + 1
-    if after and names != sorted(names):
-        raise invalid("Invalid page token.", field="pageToken")
-    return sum(name <= after for name in names)
 
 
 def sealed(name: str) -> str:

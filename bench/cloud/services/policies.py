@@ -9,8 +9,7 @@ complete, with the version that its conditions need.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from bench.cloud import cel
 from bench.cloud.cloud import ApiCall, Cloud, handles
@@ -39,18 +38,10 @@ def read(cloud: Cloud, name: str, *, initial: JsonObject | None = None) -> JsonO
     return {**held.body, "etag": held.etag}
 
 
-def write(
-    cloud: Cloud,
-    name: str,
-    sent: JsonObject,
-    *,
-    project: str,
-    mask: str | None = None,
-    initial: JsonObject | None = None,
-) -> JsonObject:
+def write(cloud: Cloud, name: str, sent: JsonObject, *, project: str, initial: JsonObject | None = None) -> JsonObject:
     """Replace a policy and return it.
 
-    An etag that is no longer the current one is 409 ABORTED; none at all overwrites. A mask keeps what it leaves out.
+    An etag that is no longer the current one is 409 ABORTED; none at all overwrites.
     project: id of the resource's project; service accounts of that project must exist.
     """
     current = read(cloud, name, initial=initial)
@@ -59,16 +50,12 @@ def write(
             "There were concurrent policy changes. Please retry the whole read-modify-write with exponential backoff. "
             f"The request's ETag '{sent['etag']}' did not match the current policy's ETag '{current['etag']}'."
         )
-    parts = {"bindings", "auditConfigs"} & set(mask.split(",")) if mask else {"bindings", "auditConfigs"}
-    policy = {key: current[key] for key in ("bindings", "auditConfigs") if key not in parts and key in current}
-    for key in parts:
-        if sent.get(key):
-            policy[key] = sent[key]
+    policy = {key: sent[key] for key in ("auditConfigs", "bindings") if sent.get(key)}
     if "bindings" in policy:
         policy["bindings"] = _normal(cloud, policy["bindings"], project)
     conditional = any("condition" in binding for binding in policy.get("bindings", ()))
     if conditional and sent.get("version") != 3:
-        raise invalid("Specified policy version must be 3 when a binding has a condition.", field="policy.version")
+        raise invalid("Specified policy version must be 3 when a binding has a condition.")
     policy["version"] = 3 if conditional else 1
     return {**policy, "etag": cloud.store.put(KIND, name, policy, now=cloud.now).etag}
 
@@ -108,77 +95,57 @@ def serve(collection: str, resolve: Callable[[ApiCall], tuple[str, str]]) -> Non
     @handles(f"{collection}.setIamPolicy")
     def set_policy(call: ApiCall) -> JsonObject:
         name, project = resolve(call)
-        sent = call.body.get("policy")
-        if sent is None:
-            raise invalid("A policy is required.", field="policy")
-        return write(call.cloud, name, sent, project=project, mask=call.body.get("updateMask"))
+        return write(call.cloud, name, call.body.get("policy", {}), project=project)
 
     @handles(f"{collection}.testIamPermissions")
     def test_permissions(call: ApiCall) -> JsonObject:
         resolve(call)
-        return permissions_held(call.body)
-
-
-def permissions_held(asked: Mapping[str, Any]) -> JsonObject:
-    """The caller of the local cloud owns everything, so it holds whatever it asks for."""
-    permissions = asked.get("permissions") or []
-    return {"permissions": permissions} if permissions else {}
+        return {key: call.body[key] for key in ("permissions",) if call.body.get(key)}
 
 
 def _normal(cloud: Cloud, bindings: list[JsonObject], project: str) -> list[JsonObject]:
     """Bindings as they are kept: checked, one for each role and condition, members in the order given, once each."""
     kept: dict[tuple[str, str], JsonObject] = {}
-    for at, binding in enumerate(bindings):
-        role, members = binding.get("role", ""), binding.get("members") or []
-        where = f"policy.bindings[{at}]"
+    for binding in bindings:
+        role, members, condition = binding.get("role", ""), binding.get("members") or [], binding.get("condition")
         if not roles.exists(role):
-            raise invalid(f"Role {role} is not supported for this resource.", field=f"{where}.role")
+            raise invalid(f"Role {role} is not supported for this resource.")
         for member in members:
-            _check_member(cloud, member, project, f"{where}.members")
-        condition = binding.get("condition")
+            _check_member(cloud, member, project)
         if condition is not None:
-            _check_condition(condition, f"{where}.condition")
+            _check_condition(condition)
         if not members:
             continue
-        entry = kept.setdefault(
-            (role, repr(sorted(condition.items())) if condition else ""), {"role": role, "members": []}
-        )
+        key = (role, repr(condition and sorted(condition.items())))
+        entry = kept.setdefault(key, {**binding, "members": []})
         entry["members"] = list(dict.fromkeys([*entry["members"], *members]))
-        if condition is not None:
-            entry["condition"] = condition
     return list(kept.values())
 
 
-def _check_condition(condition: JsonObject, field: str) -> None:
+def _check_condition(condition: JsonObject) -> None:
     if not (condition.get("title") and condition.get("expression")):
-        raise invalid("A condition must have a title and an expression.", field=field)
+        raise invalid("A condition must have a title and an expression.")
     try:
         boolean = cel.read(condition["expression"], _CONDITION_NAMES).boolean
     except cel.CelError as error:
-        raise invalid(f"Condition expression compilation failed: {error}.", field=f"{field}.expression") from None
+        raise invalid(f"Condition expression compilation failed: {error}.") from None
     if not boolean:
-        raise invalid("Condition expression must evaluate to a boolean.", field=f"{field}.expression")
+        raise invalid("Condition expression must evaluate to a boolean.")
 
 
-def _check_member(cloud: Cloud, member: str, project: str, field: str) -> None:
+def _check_member(cloud: Cloud, member: str, project: str) -> None:
     if not _MEMBER.fullmatch(member):
         raise invalid(
             f"Invalid member '{member}': write user:, group:, serviceAccount:, domain:, principal:// or "
-            "principalSet:// with its value.",
-            field=field,
+            "principalSet:// with its value."
         )
     kind, _, email = member.partition(":")
     if kind == "serviceAccount":
-        check_account(cloud, project, email, field)
+        check_account(cloud, project, email)
 
 
-def check_account(cloud: Cloud, project: str, email: str, field: str) -> None:
+def check_account(cloud: Cloud, project: str, email: str) -> None:
     """Raises 400 for an account of the project that does not exist. Those of others are taken as they are."""
     own = email.endswith(f"@{project}.iam.gserviceaccount.com")
-    if own and cloud.store.find(SERVICE_ACCOUNT_KIND, account_name(project, email)) is None:
-        raise invalid(f"Service account {email} does not exist.", field=field)
-
-
-def account_name(project: str, email: str) -> str:
-    """The full name a service account is stored under."""
-    return f"projects/{project}/serviceAccounts/{email}"
+    if own and cloud.store.find(SERVICE_ACCOUNT_KIND, f"projects/{project}/serviceAccounts/{email}") is None:
+        raise invalid(f"Service account {email} does not exist.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from google.api_core import exceptions
 from google.cloud import run_v2, scheduler_v1
-from google.cloud.devtools import cloudbuild_v1, cloudbuild_v2
+from google.cloud.devtools import cloudbuild_v2
 
 PARENT = "projects/client-lab/locations/us-central1"
 IMAGE = "us-docker.pkg.dev/cloudrun/container/hello"
@@ -44,25 +44,6 @@ def test_a_job_of_cloud_scheduler_lives_from_create_to_delete(rest):
     jobs.delete_job(name=sent.name)
     with pytest.raises(exceptions.NotFound):
         jobs.get_job(name=sent.name)
-
-
-def test_builds_are_made_where_the_parent_says_and_listed_by_filter(rest):
-    builds, status = rest(cloudbuild_v1.CloudBuildClient), cloudbuild_v1.Build.Status
-    place = {"parent": PARENT, "project_id": "client-lab"}
-    sent = cloudbuild_v1.Build(steps=[{"name": "ubuntu"}], options={"logging": "CLOUD_LOGGING_ONLY"}, tags=["a"])
-    begun = builds.create_build({**place, "build": sent})
-    assert begun.operation.name.startswith(f"{PARENT}/operations/")
-    build = begun.metadata.build
-    assert (build.status, build.options.logging.name) == (status.QUEUED, "CLOUD_LOGGING_ONLY")
-    builds.create_build({**place, "build": cloudbuild_v1.Build(steps=[{"name": "debian"}])})
-    asked = {**place, "filter": 'status="QUEUED" AND tags="a"'}
-    assert [each.id for each in builds.list_builds(asked)] == [build.id]
-    assert len(list(builds.list_builds({**place, "page_size": 1}).pages)) == 2
-    named = {"project_id": "client-lab", "id": build.id, "name": f"{PARENT}/builds/{build.id}"}
-    assert builds.cancel_build(named).status == status.CANCELLED
-    assert builds.get_build(named).status == status.CANCELLED
-    with pytest.raises(exceptions.NotFound):
-        builds.get_build({**named, "id": "nobody", "name": f"{PARENT}/builds/nobody"})
 
 
 def test_a_connection_lives_from_create_to_delete(rest):

@@ -57,7 +57,6 @@ CALLS: dict[str, list[Row]] = {
         MACHINES, ("GET", f"{NODES}slice", None, 200),
         tell("127.0.0.1:6443", NAME),
         ("GET", TRAIN, None, 200),
-        tell("127.0.0.1:1", "train", 400),
         ("DELETE", TRAIN, None, 200), ("GET", TRAIN, None, 404), ("GET", SLICE, None, 404), MACHINES,
         ("GET", f"{NODES}slice", None, 503),
         ("POST", C.replace("central2", "central1"), {"cluster": {**CLUSTER, "locations": []}}, 200),
@@ -65,10 +64,8 @@ CALLS: dict[str, list[Row]] = {
     ],
     "places": [
         *(("POST", f"container/v1/{P}/locations/{place}/clusters", {"cluster": {
-            **CLUSTER, "name": name, "releaseChannel": {"channel": channel}, "privateClusterConfig": {
-                "enablePrivateNodes": True}}}, 200) for place, name, channel in (
-                    (ZONE, "zonal", "RAPID"), ("us-central2", "stable", "STABLE"),
-                    ("us-central2", "none", "UNSPECIFIED"))),
+            **CLUSTER, "name": name, "privateClusterConfig": {
+                "enablePrivateNodes": True}}}, 200) for place, name in ((ZONE, "zonal"), ("us-central2", "none"))),
         ("GET", f"container/v1/{P}/locations/-/clusters", None, 200),
         ("GET", f"container/v1/{P}/locations/us-central2/operations/operation-1795248002000-000000000002", None, 200),
         ("POST", f"container/v1/{P}/locations/us-central2/clusters/none/nodePools", {"nodePool": {
@@ -117,17 +114,14 @@ CALLS: dict[str, list[Row]] = {
         update(desiredNodePoolId="batch", desiredNodePoolAutoscaling={"enabled": True, "maxNodeCount": 9}),
         ("GET", BATCH, None, 200),
         ("POST", f"{BATCH}:setManagement", {}, 200),
-        *(("POST", f"{TRAIN}:setMaintenancePolicy", {"maintenancePolicy": {
-            "window": {"dailyMaintenanceWindow": {"startTime": hour}}, **more}}, code) for hour, more, code in (
-                ("03:00", {}, 200), ("04:00", {}, 200), ("05:00", {"resourceVersion": "another"}, 400),
-                ("06:00", {"resourceVersion": "a6238645"}, 200))),
+        ("POST", f"{TRAIN}:setMaintenancePolicy", {"maintenancePolicy": {
+            "window": {"dailyMaintenanceWindow": {"startTime": "03:00"}}}}, 200),
         ("GET", TRAIN, None, 200),
         update(desiredMasterVersion="1.36"), update(desiredCostManagementConfig={"enabled": True}),
         update(desiredClusterAutoscaling={"enableNodeAutoprovisioning": True}),
         ("PUT", TRAIN, {"update": {}}, 400),
         ("GET", TRAIN, None, 200),
-        *(("POST", f"{TRAIN}:setResourceLabels", {"resourceLabels": {"a": "b"}, "labelFingerprint": "AAAAAA=="}, code)
-          for code in (200, 412)),
+        ("POST", f"{TRAIN}:setResourceLabels", {"resourceLabels": {"a": "b"}}, 200),
         ("GET", TRAIN, None, 200),
     ],
     "refusals": [
@@ -135,15 +129,13 @@ CALLS: dict[str, list[Row]] = {
         add(400, config={"machineType": "e2-standard-4"}),
         add(400, config={"machineType": "ct6e-standard-4t"}),
         add(400, config={"machineType": "q9-standard-4"}),
-        add(400, name="p" * 41), add(409, name="default-pool"),
+        add(409, name="default-pool"),
         add(400, initialNodeCount=1),
         add(400, config={**V4, "reservationAffinity": RESERVED}),
         add(400, config={**V4, "serviceAccount": "nodes@gke-lab.iam.gserviceaccount.com"}),
         add(400, placementPolicy={"policyName": "absent", "tpuTopology": "2x2x2"}),
-        add(400, locations=["us-east5-a"]),
         *(("POST", C, {"cluster": {**CLUSTER, "name": "other", **change}}, code) for change, code in (
             ({"initialNodeCount": 0}, 400), ({"network": "absent"}, 404), ({"subnetwork": "absent"}, 400),
-            ({"ipAllocationPolicy": {"clusterSecondaryRangeName": "pods"}}, 400), ({"locations": ["us-east5-a"]}, 400),
             ({"initialClusterVersion": "1.99"}, 400), ({"name": "train"}, 409), ({"resourceLabels": {"A": "b"}}, 400))),
         add(400, config={**V4, "reservationAffinity": {"consumeReservationType": "SPECIFIC_RESERVATION"}}),
         ("GET", TRAIN, None, 200), ("GET", f"{C}/other", None, 404),
@@ -157,7 +149,6 @@ CALLS: dict[str, list[Row]] = {
             **POOL, "config": {"machineType": "tpu7x-standard-4t"},
             "placementPolicy": {"type": "COMPACT", "policyName": "pair", "tpuTopology": "2x2x2"}}}, 200),
         ("GET", SLICE.replace("central2", "central1"), None, 200),
-        ("DELETE", f"{POLICIES}/pair", None, 400),
     ],
     "reservations": [
         BEGUN, ("POST", LIMITS, {**POT, "capacity": "reserved", "chips": 16, "name": "held"}, 200),

@@ -109,9 +109,9 @@ def _shown(call: ApiCall, tag: str, digest: str) -> JsonObject:
 
 
 def _ask(call: ApiCall, verb: str, path: str, sent: LoopbackAnswer | None = None) -> LoopbackAnswer | None:
-    """What the registry answers of the image of a call; None for a 404. Raises 404 for a repository that is not there.
+    """What the registry answers of the image of a call; None for a refusal.
 
-    Raises 503 where nobody answers there, or with a failure.
+    Raises 404 for a repository that is not there, and 503 where nobody answers.
     """
     where = f"{place(REPOSITORIES.found(call))}/{unquote(call.ids['packagesId'])}"
     address = told(call.cloud)["address"]
@@ -119,12 +119,8 @@ def _ask(call: ApiCall, verb: str, path: str, sent: LoopbackAnswer | None = None
         return None
     headers = {"Content-Type": sent.headers["content-type"]} if sent else {"Accept": _MANIFESTS}
     try:
-        url = f"/v2/{where}/{path}"
-        found = asked(f"http://{address}", verb, url, sent.body if sent else None, headers, seconds=_SECONDS)
+        url = f"http://{address}"
+        found = asked(url, verb, f"/v2/{where}/{path}", sent.body if sent else None, headers, seconds=_SECONDS)
     except NoAnswerError as error:
         raise ApiError(503, f"The registry at {address} does not answer: {error}") from None
-    if found.status == HTTPStatus.NOT_FOUND:
-        return None
-    if found.status >= HTTPStatus.BAD_REQUEST:
-        raise ApiError(503, f"The registry at {address} answered {found.status} to {verb} {path}.")
-    return found
+    return found if found.status < HTTPStatus.BAD_REQUEST else None

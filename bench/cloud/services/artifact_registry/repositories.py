@@ -11,7 +11,7 @@ from types import MappingProxyType
 from bench.cloud.cloud import Cloud
 from bench.cloud.errors import JsonObject, invalid
 from bench.cloud.services import bodies, places
-from bench.cloud.services.collection import LOWERCASE_ID, LOWERCASE_RULE, Collection
+from bench.cloud.services.collection import Collection
 from bench.cloud.store import Resource
 
 _METADATA = {"@type": "type.googleapis.com/google.devtools.artifactregistry.v1.OperationMetadata"}
@@ -22,14 +22,6 @@ class _Repositories(Collection):
     kind = "artifactregistry.repository"
     locations = frozenset({*places.MULTI_REGIONS, *places.REGIONS})
     new_id = "repositoryId"
-    id_form = LOWERCASE_ID
-    id_rule = LOWERCASE_RULE
-    mutable = frozenset(
-        {"description", "labels", "cleanupPolicies", "cleanupPolicyDryRun", "dockerConfig", "mavenConfig",
-         "virtualRepositoryConfig", "vulnerabilityScanningConfig", "remoteRepositoryConfig", "platformLogsConfig",
-         "disallowUnspecifiedMode"}
-    )  # fmt: skip
-    fixed = None
     seconds = MappingProxyType({"create": 8.0, "delete": 5.0})
     message = "type.googleapis.com/google.devtools.artifactregistry.v1.Repository"
     adds = ("createTime", "updateTime")
@@ -38,7 +30,7 @@ class _Repositories(Collection):
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         """The body as it is kept: durations in seconds, no empty dockerConfig."""
         if "format" not in body:
-            raise invalid("Repository format must be specified.", field="repository.format")
+            raise invalid("Repository format must be specified.")
         cleanup = {key: {"id": key, **_in_seconds(policy)} for key, policy in body.get("cleanupPolicies", {}).items()}
         given = {key: value for key, value in body.items() if key != "dockerConfig" or value}
         return {"mode": "STANDARD_REPOSITORY", **given, **({"cleanupPolicies": cleanup} if cleanup else {})}
@@ -63,5 +55,5 @@ def _in_seconds(policy: JsonObject) -> JsonObject:
     """A clean-up policy whose ages are whole seconds, as the service gives them back."""
     condition = dict(policy.get("condition", {}))
     for age in condition.keys() & {"olderThan", "newerThan"}:
-        condition[age] = f"{bodies.seconds(condition[age], field=age):.0f}s"
+        condition[age] = f"{bodies.seconds(condition[age]):.0f}s"
     return {**policy, "condition": condition} if condition else policy

@@ -13,9 +13,6 @@ from bench.cloud.services.collection import Collection
 class _Budgets(Collection):
     api = "billingbudgets.billingAccounts.budgets"
     kind = "billing.budget"
-    mutable = frozenset(
-        {"amount", "budgetFilter", "displayName", "notificationsRule", "ownershipScope", "thresholdRules"}
-    )
     adds = ("etag",)
 
     def parent(self, call: ApiCall) -> str:

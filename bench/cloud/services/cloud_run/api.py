@@ -10,7 +10,6 @@ from __future__ import annotations
 import uuid
 from types import MappingProxyType
 
-from bench.cloud.clock import timestamp
 from bench.cloud.cloud import Cloud
 from bench.cloud.errors import JsonObject
 from bench.cloud.services import places, policies
@@ -18,7 +17,7 @@ from bench.cloud.services.collection import Collection
 from bench.cloud.store import Resource
 
 _TYPE = "type.googleapis.com/google.cloud.run.v2"
-_OF_BOTH = frozenset({"annotations", "labels", "launchStage", "template"})
+_EXECUTIONS = "run.executions"
 
 
 class _Deployed(Collection):
@@ -31,11 +30,11 @@ class _Deployed(Collection):
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         task = body.get("template", {}).get("template") or body.get("template", {})
-        policies.check_account(cloud, name.split("/")[1], task.get("serviceAccount", ""), "template.service_account")
-        return {**body, "generation": body.get("generation", 0) + 1}
+        policies.check_account(cloud, name.split("/")[1], task.get("serviceAccount", ""))
+        return body
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        generation = str(held.body["generation"])
+        generation = str(held.generation)
         return {
             **super().shown(cloud, held),
             "uid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{held.name} {held.created}")),
@@ -53,7 +52,6 @@ class _Services(_Deployed):
     api = "run.projects.locations.services"
     kind = "run.service"
     new_id = "serviceId"
-    mutable = _OF_BOTH | {"customAudiences", "description", "ingress", "invokerIamDisabled", "scaling", "traffic"}
     seconds = MappingProxyType({"create": 12.0, "patch": 12.0, "delete": 12.0})
     message = f"{_TYPE}.Service"
 
@@ -70,19 +68,23 @@ class _Jobs(_Deployed):
     api = "run.projects.locations.jobs"
     kind = "run.job"
     new_id = "jobId"
-    mutable = _OF_BOTH
     seconds = MappingProxyType({"create": 3.0, "patch": 3.0, "delete": 3.0})
     message = f"{_TYPE}.Job"
+
+    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
+        count = cloud.store.setting(f"{_EXECUTIONS}/{held.name}", 0)
+        return {
+            **super().shown(cloud, held),
+            "executionCount": count,
+            **({"latestCreatedExecution": {"name": f"{held.name}-{count:05d}"}} if count else {}),
+        }
 
 
 _Services()
 _JOBS = _Jobs()
 
 
-def run(cloud: Cloud, name: str) -> Resource:
+def run(cloud: Cloud, name: str) -> None:
     """Record one execution of a job. Raises 404 where there is none."""
-    held = _JOBS.named(cloud, name)
-    count = held.body.get("executionCount", 0) + 1
-    execution = {"name": f"{held.name}-{count:05d}", "createTime": timestamp(cloud.now)}
-    body = {**held.body, "executionCount": count, "latestCreatedExecution": execution}
-    return cloud.store.replace(held, body, now=held.updated)
+    key = f"{_EXECUTIONS}/{_JOBS.named(cloud, name).name}"
+    cloud.store.set_setting(key, cloud.store.setting(key, 0) + 1)

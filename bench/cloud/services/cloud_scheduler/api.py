@@ -33,10 +33,6 @@ class _Jobs(Collection):
     api = "cloudscheduler.projects.locations.jobs"
     kind = "cloudscheduler.job"
     locations = places.REGIONS
-    mutable = frozenset(
-        {"description", "schedule", "timeZone", "attemptDeadline", "retryConfig", "pubsubTarget", "httpTarget"}
-    )
-    absent = "Job not found."
 
     def new_name(self, call: ApiCall) -> str:
         return self.prefix(call) + call.body.get("name", "").rpartition("/")[2]
@@ -44,7 +40,7 @@ class _Jobs(Collection):
     def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         """Without a mask the body is the whole job, as the Google provider sends it."""
         mask = call.params.get("updateMask") or "*"
-        job = bodies.masked(held.body["job"], self.kept(call.body), mask, mutable=self.mutable)
+        job = bodies.masked(held.body["job"], self.kept(call.body), mask)
         return {**held.body, "job": job}
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
@@ -132,4 +128,4 @@ def _next(job: JsonObject, now: float) -> float:
         return next(CronSim(job.get("schedule", ""), here)).timestamp()
     except (CronSimError, StopIteration, zoneinfo.ZoneInfoNotFoundError) as error:
         text = f"Schedule or time zone is invalid: '{job.get('schedule', '')}': {error}."
-        raise invalid(text, field="job.schedule") from None
+        raise invalid(text) from None

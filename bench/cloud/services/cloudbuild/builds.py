@@ -1,6 +1,6 @@
 """Cloud Build v1: builds, from the queue to their end, and what the service refuses of one before it keeps it.
 
-Owns the record of a build and its states: QUEUED, WORKING, and one of the ends; and how builds and triggers are named.
+Owns the record of a build and its states: QUEUED, WORKING, and one of the ends; and the ids of builds and triggers.
 Nothing here runs a step: a runner takes the next build of the queue and reports (`control`). A build waits for that for
 ever, where the real service gives up after `queueTtl`.
 Sources: https://cloud.google.com/build/docs/api/reference/rest/v1/projects.builds, read 2026-11-21, and
@@ -10,18 +10,18 @@ https://cloud.google.com/build/docs/build-config-file-schema, read 2026-11.
 from __future__ import annotations
 
 import base64
-import re
 import uuid
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import JsonObject, failed_precondition, invalid, not_found
+from bench.cloud.errors import JsonObject, failed_precondition, invalid
 from bench.cloud.services import bodies, places
 from bench.cloud.services.cloudbuild import substitutions
 from bench.cloud.services.collection import Collection
-from bench.cloud.services.policies import SERVICE_ACCOUNT_KIND, account_name
+from bench.cloud.services.policies import check_account
 from bench.cloud.store import Resource
 
 KIND = "cloudbuild.build"
@@ -30,54 +30,30 @@ _METADATA = "type.googleapis.com/google.devtools.cloudbuild.v1.BuildOperationMet
 _BUILD = "type.googleapis.com/google.devtools.cloudbuild.v1.Build"
 _DEFAULTS = {"timeout": "3600s", "queueTtl": "3600s"}
 _OWN_LOGGING = frozenset({"CLOUD_LOGGING_ONLY", "NONE"})
-_PARENT = re.compile(r"projects/([^/]+)/locations/([^/]+)(?:/|$)")
 
 
-class ByAge(Collection):
-    """Builds and triggers: their ids are UUIDs of the service's, and the youngest is listed first.
-
-    A path without a location means `global`. Generated clients take such a path too, and name the place, or all of
-    what they ask for, beside it.
-    """
-
-    locations = frozenset({"global", *places.REGIONS})
-    identity = "id"
-
-    def parent(self, call: ApiCall) -> str:
-        named = call.params.get("parent") or call.params.get("name") or call.body.get("name", "")
-        hit = None if "locationsId" in call.ids else _PARENT.match(named)
-        project = hit[1] if hit else call.ids.get("projectsId") or call.ids["projectId"]
-        location = self.location(hit[2] if hit else call.ids.get("locationsId", "global"))
-        return f"projects/{call.cloud.project(project).id}/{location}"
-
-    def id_of(self, call: ApiCall) -> str:
-        return [*call.ids.values()][-1]
-
-    def asked_id(self, call: ApiCall) -> str:
-        return self.made_id(call.cloud)
-
-    def made_id(self, cloud: Cloud) -> str:
-        """One that no other has; the same requests give the same ones."""
-        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.kind} {cloud.store.next_number(self.kind)}"))
-
-    def listed(self, call: ApiCall) -> list[Resource]:
-        return sorted(super().listed(call), key=lambda each: (each.created, each.body.get("number", 0)), reverse=True)
+def made_id(cloud: Cloud, kind: str) -> str:
+    """A UUID that no other has; the same requests give the same ones."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{kind} {cloud.store.next_number(kind)}"))
 
 
-class _Builds(ByAge):
+class _Builds(Collection):
     api = "cloudbuild.projects.locations.builds"
-    elsewhere = ("cloudbuild.projects.builds",)
     kind = KIND
     methods = "create get list"
-    # cloud.google.com/build/docs/view-build-results#filtering_build_results_using_queries
-    filtered_as = MappingProxyType({"triggerId": "buildTriggerId"})
+    locations = frozenset({"global", *places.REGIONS})
+    identity = "id"
 
     def create(self, call: ApiCall) -> JsonObject:
         parent = self.parent(call)
         template = bodies.without_unset(call.body)
         check_build(template)
-        check_account(call.cloud, parent, template.get("serviceAccount", ""))
+        check_account(call.cloud, parent.split("/")[1], template.get("serviceAccount", "").rpartition("/")[2])
         return operation(add(call.cloud, parent, template, own=template.get("substitutions", {})))
+
+    def listed(self, call: ApiCall) -> list[Resource]:
+        """The newest first."""
+        return sorted(super().listed(call), key=lambda each: each.body["number"], reverse=True)
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
         return shown(held)
@@ -86,7 +62,7 @@ class _Builds(ByAge):
 _BUILDS = _Builds()
 
 
-@handles("cloudbuild.projects.builds.cancel", "cloudbuild.projects.locations.builds.cancel")
+@handles("cloudbuild.projects.locations.builds.cancel")
 def cancel_build(call: ApiCall) -> JsonObject:
     held = _BUILDS.found(call)
     if held.body["status"] in ENDS:
@@ -100,36 +76,36 @@ def add(
     template: JsonObject,
     *,
     own: Mapping[str, str],
-    builtin: Mapping[str, str] | None = None,
+    builtin: Mapping[str, str] = MappingProxyType({}),
     heard: substitutions.Heard | None = None,
-    more: JsonObject | None = None,
+    **more: Any,
 ) -> Resource:
     """Put a build into the queue of `parent` (`projects/P/locations/L`).
 
     template: its configuration, with variables. own: a person's substitutions. builtin: what a trigger and its event
     know. heard: the message that started it. more: fields that only the service sets.
     """
-    identity = _BUILDS.made_id(cloud)
+    identity = made_id(cloud, KIND)
     _, project_id, _, location = parent.split("/")
     project = cloud.project(project_id)
-    builtin = builtin or {}
-    of_build = {
+    known = {
+        **builtin,
         "PROJECT_ID": project.id,
         "PROJECT_NUMBER": str(project.number),
         "BUILD_ID": identity,
         "LOCATION": location,
     }
-    values = substitutions.resolved(own, {**builtin, **of_build}, heard)
+    values = substitutions.resolved(own, known, heard)
     body = {
         **_DEFAULTS,
-        **substitutions.applied(template, {**builtin, **of_build, **values}),
+        **substitutions.applied(template, {**known, **values}),
+        **more,
         "substitutions": {**builtin, **values},
         "status": "QUEUED",
-        **(more or {}),
+        "id": identity,
+        "projectId": project.id,
+        "number": cloud.store.next_number(f"{KIND} order"),
     }
-    body["tags"] = [*body.get("tags", []), *body.pop("serviceTags", [])]
-    body = {key: value for key, value in body.items() if value not in ([], {})}
-    body |= {"id": identity, "projectId": project.id, "number": cloud.store.next_number(f"{KIND} order")}
     return cloud.store.insert(KIND, f"{parent}/builds/{identity}", body, now=cloud.now)
 
 
@@ -157,9 +133,8 @@ def shown(held: Resource) -> JsonObject:
 
 def operation(held: Resource) -> JsonObject:
     """The operation of a build, which is done when the build is; its name holds the build's id, as Google's does."""
-    name = (
-        f"{held.name.partition('/builds/')[0]}/operations/{base64.urlsafe_b64encode(held.body['id'].encode()).decode()}"
-    )
+    identity = base64.urlsafe_b64encode(held.body["id"].encode()).decode()
+    name = f"{held.name.partition('/builds/')[0]}/operations/{identity}"
     build, status = shown(held), held.body["status"]
     begun = {"name": name, "metadata": {"@type": _METADATA, "build": build}, "done": status in ENDS}
     if status == "SUCCESS":
@@ -183,24 +158,13 @@ def operation_named(cloud: Cloud, name: str) -> JsonObject | None:
 def check_build(build: JsonObject) -> None:
     """Raises 400 for a build without steps, and for one of an account of its own that has no place for its logs."""
     if not build.get("steps"):
-        raise invalid("build.steps: at least one step is required.", field="build.steps")
+        raise invalid("build.steps: at least one step is required.")
     if (
         build.get("serviceAccount")
         and not build.get("logsBucket")
         and build.get("options", {}).get("logging") not in _OWN_LOGGING
     ):
         raise invalid(
-            "if 'build.service_account' is specified, the build must either (a) specify 'build.logs_bucket', (b) use "
-            "the REGIONAL_USER_OWNED_BUCKET build.options.default_logs_bucket_behavior option, or (c) use either "
-            "CLOUD_LOGGING_ONLY / NONE logging options",
-            field="build.service_account",
+            "if 'build.service_account' is specified, the build must specify 'build.logs_bucket' or use either "
+            "CLOUD_LOGGING_ONLY / NONE logging options"
         )
-
-
-def check_account(cloud: Cloud, parent: str, account: str) -> None:
-    """Raises 404 for an account of the parent's project that does not exist."""
-    project, email = parent.split("/")[1], account.rpartition("/")[2]
-    name = account_name(project, email)
-    own = email.endswith(f"@{project}.iam.gserviceaccount.com")
-    if own and cloud.store.find(SERVICE_ACCOUNT_KIND, name) is None:
-        raise not_found(name)

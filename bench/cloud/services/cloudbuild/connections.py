@@ -11,23 +11,22 @@ import re
 from types import MappingProxyType
 
 from bench.cloud.cloud import ApiCall, Cloud
-from bench.cloud.errors import JsonObject, already_exists, failed_precondition, invalid, not_found
+from bench.cloud.errors import JsonObject, failed_precondition, invalid, not_found
 from bench.cloud.services import places
-from bench.cloud.services.collection import LOWERCASE_ID, LOWERCASE_RULE, Collection
+from bench.cloud.services.collection import Collection
 from bench.cloud.services.secret_manager.api import SECRETS
 from bench.cloud.store import Resource
 
 _CONNECTIONS = "cloudbuild.projects.locations.connections"
 _REPOSITORIES = f"{_CONNECTIONS}.repositories"
 _SECRET_VERSION = re.compile(r"projects/([^/]+)/(secrets/[^/]+)/versions/[^/]+")
-_GITHUB = re.compile(r"https://github\.com/([A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+?)\.git")
+_GITHUB = re.compile(r"https://github\.com/[A-Za-z0-9-]+/[A-Za-z0-9._-]+?\.git")
 _TYPE = "type.googleapis.com/google.devtools.cloudbuild.v2"
 _VERBS = {"create": "create", "patch": "update", "delete": "delete"}
 
 
 class _OfHosts(Collection):
     locations = frozenset({"global", *places.REGIONS})
-    fixed = None
     adds = ("createTime", "updateTime", "etag")
     seconds = MappingProxyType(dict.fromkeys(_VERBS, 6.0))
 
@@ -39,21 +38,13 @@ class _Connections(_OfHosts):
     api = _CONNECTIONS
     kind = "cloudbuild.connection"
     new_id = "connectionId"
-    id_form = LOWERCASE_ID
-    id_rule = LOWERCASE_RULE
-    mutable = frozenset({"annotations", "disabled", "githubConfig"})
     mask = "whole"
     message = f"{_TYPE}.Connection"
     has_policy = True
 
-    def create(self, call: ApiCall) -> JsonObject:
-        if call.ids["locationsId"] == "global":
-            raise invalid("A connection is regional: it cannot be made in global.", field="parent")
-        return super().create(call)
-
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         if "githubConfig" not in body:
-            raise invalid("A connection of the local cloud has a github_config.", field="connection")
+            raise invalid("A connection of the local cloud has a github_config.")
         credential = body["githubConfig"].get("authorizerCredential", {}).get("oauthTokenSecretVersion")
         if credential is not None:
             found = _SECRET_VERSION.fullmatch(credential)
@@ -79,32 +70,13 @@ class _Repositories(_OfHosts):
     methods = "create get list delete"
     above = CONNECTIONS
     new_id = "repositoryId"
-    id_form = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-    id_rule = "it must hold 1 to 63 letters, digits, dots, dashes and underscores"
     message = f"{_TYPE}.Repository"
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
-        uri, connection = body.get("remoteUri", ""), CONNECTIONS.named(cloud, name.rpartition("/repositories/")[0])
+        uri = body.get("remoteUri", "")
         if not _GITHUB.fullmatch(uri):
-            raise invalid(f"'{uri}' is no https://github.com/OWNER/NAME.git.", field="repository.remote_uri")
-        for other in linked(cloud, connection):
-            if other.body["remoteUri"] == uri:
-                raise already_exists(other.name)
+            raise invalid(f"'{uri}' is no https://github.com/OWNER/NAME.git.")
         return body
 
 
 REPOSITORIES = _Repositories()
-
-
-def linked(cloud: Cloud, connection: Resource) -> list[Resource]:
-    return list(cloud.store.each(REPOSITORIES.kind, f"{connection.name}/repositories/"))
-
-
-def github_name(repository: Resource) -> str:
-    """`owner/name` of a linked repository; empty for one that is not at GitHub."""
-    found = _GITHUB.fullmatch(repository.body["remoteUri"])
-    return found[1] if found else ""
-
-
-def connection_of(cloud: Cloud, repository: Resource) -> Resource:
-    return CONNECTIONS.named(cloud, repository.name.rpartition("/repositories/")[0])

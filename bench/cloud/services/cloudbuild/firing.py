@@ -9,10 +9,10 @@ https://cloud.google.com/build/docs/automating-builds/automate-builds-pubsub-eve
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from bench.cloud.cloud import ApiCall, Cloud, handles
 from bench.cloud.errors import JsonObject, invalid
@@ -52,16 +52,11 @@ class PushedCommits:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerOutcome:
-    """What a push did to a trigger of its repository: the build it made, or why there is none."""
-
-    trigger: Resource
-    build: Resource | None
-    reason: str
+# A trigger, the build that a push made of it, and why, or why there is none.
+Outcome: TypeAlias = tuple[Resource, Resource | None, str]
 
 
-def on_push(cloud: Cloud, push: PushedCommits) -> list[TriggerOutcome]:
+def on_push(cloud: Cloud, push: PushedCommits) -> list[Outcome]:
     """Let every push trigger of the repository look at a push, in the order in which they were made."""
     note(cloud, push.repository, push.branch or push.tag, push.commit)
     wanted = push.repository.lower()
@@ -91,7 +86,7 @@ def run_trigger(call: ApiCall) -> JsonObject:
     branch, tag = source.get("branchName", ""), source.get("tagName", "")
     commit = source.get("commitSha") or (head(call.cloud, repository, branch or tag) if branch or tag else "")
     if not commit:
-        raise invalid("Nothing says what to build: name a branch, a tag or a commit.", field="source")
+        raise invalid("Nothing says what to build: name a branch, a tag or a commit.")
     push = PushedCommits(repository=repository, commit=commit, changed=(), branch=branch, tag=tag)
     return builds.operation(_start(call.cloud, trigger, push=push, own=own))
 
@@ -99,20 +94,18 @@ def run_trigger(call: ApiCall) -> JsonObject:
 def note(cloud: Cloud, repository: str, ref: str, commit: str) -> None:
     """Remember that a branch or tag is at a commit now."""
     commits = [each for each in history(cloud, repository, ref) if each[0] != commit]
-    commits.append((commit, int(cloud.now)))
-    cloud.store.set_setting(f"head/{repository}/{ref}", commit)
-    cloud.store.set_setting(f"history/{repository}/{ref}", json.dumps(commits))
+    cloud.store.set_setting(f"history/{repository}/{ref}", [*commits, (commit, int(cloud.now))])
 
 
 def history(cloud: Cloud, repository: str, ref: str) -> list[tuple[str, int]]:
     """Every commit that a branch or tag was at by a push here, oldest first, and the second that it came."""
-    found = json.loads(cloud.store.setting(f"history/{repository}/{ref}") or "[]")
-    return [(commit, seconds) for commit, seconds in found]
+    return cloud.store.setting(f"history/{repository}/{ref}", [])
 
 
 def head(cloud: Cloud, repository: str, ref: str) -> str:
     """The commit that a branch or tag was last pushed to; a made-up one where nobody pushed."""
-    return cloud.store.setting(f"head/{repository}/{ref}") or made_up(f"{repository} {ref}")
+    pushed = history(cloud, repository, ref)
+    return pushed[-1][0] if pushed else made_up(f"{repository} {ref}")
 
 
 def made_up(seed: str) -> str:
@@ -121,27 +114,26 @@ def made_up(seed: str) -> str:
 
 
 def _each(cloud: Cloud) -> list[Resource]:
-    return sorted(cloud.store.each(TRIGGERS.kind), key=lambda held: held.body["number"])
+    return sorted(cloud.store.each(TRIGGERS.kind), key=lambda held: held.created)
 
 
 def _repository(cloud: Cloud, trigger: Resource) -> str:
     """`owner/name` of the repository that a trigger answers; empty where it answers none, or one that is gone."""
     linked = connections.REPOSITORIES.find(cloud, trigger.body.get("repositoryEventConfig", {}).get("repository", ""))
-    return connections.github_name(linked) if linked else ""
+    return linked.body["remoteUri"].removeprefix("https://github.com/").removesuffix(".git") if linked else ""
 
 
-def _answered(cloud: Cloud, trigger: Resource, push: PushedCommits) -> TriggerOutcome:
+def _answered(cloud: Cloud, trigger: Resource, push: PushedCommits) -> Outcome:
     """Start a build where the push is for the trigger; else say why there is none."""
     body, config = trigger.body, trigger.body["repositoryEventConfig"]
     included, ignored, refs = body.get("includedFiles", ()), body.get("ignoredFiles", ()), config["push"]
-    linked = connections.REPOSITORIES.named(cloud, config["repository"])
     kind, ref = ("branch", push.branch) if push.branch else ("tag", push.tag)
     kept = [each for each in push.changed if not first_match(each, ignored)]
     files = [each for each in kept if not included or first_match(each, included)]
     against = ""
     if body.get("disabled"):
         against = "the trigger is disabled"
-    elif connections.connection_of(cloud, linked).body.get("disabled"):
+    elif connections.CONNECTIONS.named(cloud, config["repository"].partition("/repositories/")[0]).body.get("disabled"):
         against = "its connection is disabled"
     elif "build" not in body:
         against = "its configuration is in a file of the repository"
@@ -153,9 +145,9 @@ def _answered(cloud: Cloud, trigger: Resource, push: PushedCommits) -> TriggerOu
     elif (included or ignored) and not files:
         against = "no changed file passes its filters"
     if against:
-        return TriggerOutcome(trigger, None, against)
+        return trigger, None, against
     reason = f"changed: {', '.join(files)}" if included or ignored else "any file"
-    return TriggerOutcome(trigger, _start(cloud, trigger, push=push), reason)
+    return trigger, _start(cloud, trigger, push=push), reason
 
 
 def _start(
@@ -174,21 +166,23 @@ def _start(
         **({"SERVICE_ACCOUNT": account, "SERVICE_ACCOUNT_EMAIL": account.rpartition("/")[2]} if account else {}),
         **(push.known if push else {}),
     }
-    more: JsonObject = {"buildTriggerId": identity, "serviceTags": [f"trigger-{identity}"]}
-    if account:
-        more["serviceAccount"] = account
+    more: JsonObject = {"buildTriggerId": identity, **({"serviceAccount": account} if account else {})}
     if push is not None:
         source = {"repository": body["repositoryEventConfig"]["repository"], "revision": push.commit}
         more |= {
             "source": {"connectedRepository": source},
             "sourceProvenance": {"resolvedConnectedRepository": source},
         }
+    template |= {
+        "options": {**template.get("options", {}), **_TRIGGERED},
+        "tags": [*template.get("tags", []), f"trigger-{identity}"],
+    }
     return builds.add(
         cloud,
         parent,
-        {**template, "options": {**template.get("options", {}), **_TRIGGERED}},
+        template,
         own={**template.get("substitutions", {}), **body.get("substitutions", {}), **(own or {})},
         builtin={key: value for key, value in builtin.items() if value},
         heard=Heard(message, body.get("substitutions", {}).keys()) if message else None,
-        more=more,
+        **more,
     )

@@ -11,8 +11,11 @@ from __future__ import annotations
 from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud
 from bench.cloud.errors import ApiError, JsonObject, already_exists, invalid
-from bench.cloud.services.cloudbuild.builds import ByAge, check_account, check_build
+from bench.cloud.services import bodies, places
+from bench.cloud.services.cloudbuild.builds import check_build, made_id
 from bench.cloud.services.cloudbuild.connections import REPOSITORIES
+from bench.cloud.services.collection import Collection
+from bench.cloud.services.policies import check_account
 from bench.cloud.services.pubsub import api as pubsub
 from bench.cloud.store import Resource
 from infra.model.images.globs import is_path_filter
@@ -20,15 +23,20 @@ from infra.model.images.globs import is_path_filter
 _UNSERVED = ("gitFileSource", "autodetect", "github", "webhookConfig", "triggerTemplate", "filter", "approvalConfig")
 
 
-class _Triggers(ByAge):
+class _Triggers(Collection):
     api = "cloudbuild.projects.locations.triggers"
     kind = "cloudbuild.trigger"
-    mutable = frozenset(
-        {"name", "description", "disabled", "tags", "substitutions", "build", "filename", "repositoryEventConfig",
-         "pubsubConfig", "includedFiles", "ignoredFiles", "includeBuildLogs", "serviceAccount", *_UNSERVED}
-    )  # fmt: skip
+    locations = frozenset({"global", *places.REGIONS})
+    identity = "id"
     # As the document says and the Google provider relies on.
     mask = "whole"
+
+    def asked_id(self, call: ApiCall) -> str:
+        return made_id(call.cloud, self.kind)
+
+    def kept(self, sent: JsonObject) -> JsonObject:
+        """With the name that a person gave."""
+        return bodies.without_unset(sent)
 
     def found(self, call: ApiCall) -> Resource:
         """By id, or by the name a person gave. Raises 404."""
@@ -40,10 +48,7 @@ class _Triggers(ByAge):
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         prefix, slash, identity = name.rpartition("/")
-        before = self.find(cloud, name)
-        if before is None:
-            body["number"] = cloud.store.next_number(f"{self.kind} order")
-        body.setdefault("name", before.body["name"] if before else f"trigger-{identity[:8]}")
+        body.setdefault("name", f"trigger-{identity[:8]}")
         _check(cloud, prefix.removesuffix("/triggers"), body)
         same = self._called(cloud, prefix + slash, body["name"])
         if same is not None and same.name != name:
@@ -51,8 +56,7 @@ class _Triggers(ByAge):
         return body
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        body = {key: value for key, value in held.body.items() if key != "number"}
-        identity = held.name.rpartition("/")[2]
+        body, identity = held.body, held.name.rpartition("/")[2]
         if "pubsubConfig" in body:
             project = held.name.split("/")[1]
             subscription = f"projects/{project}/subscriptions/gcb-{body['name']}"
@@ -73,17 +77,17 @@ def _check(cloud: Cloud, parent: str, body: JsonObject) -> None:
     if unserved := [key for key in _UNSERVED if key in body]:
         raise ApiError(501, f"The local cloud has no triggers with {' and '.join(unserved)}.")
     if ("build" in body) == ("filename" in body):
-        raise invalid("Exactly one of build, filename, git_file_source and autodetect must be set.", field="trigger")
+        raise invalid("Exactly one of build, filename, git_file_source and autodetect must be set.")
     for key in ("includedFiles", "ignoredFiles"):
         for pattern in body.get(key, []):
             if not is_path_filter(pattern):
                 raise ApiError(501, f"The local cloud does not read the file filter '{pattern}'.")
     if "build" in body:
         check_build({"serviceAccount": body.get("serviceAccount"), **body["build"]})
-    check_account(cloud, parent, body.get("serviceAccount", ""))
+    check_account(cloud, parent.split("/")[1], body.get("serviceAccount", "").rpartition("/")[2])
     if config := body.get("repositoryEventConfig"):
         REPOSITORIES.named(cloud, config.get("repository", ""))
         if not config["repository"].startswith(f"{parent}/") or "push" not in config:
-            raise invalid("A trigger answers pushes to repositories of its own location.", field="trigger")
+            raise invalid("A trigger answers pushes to repositories of its own location.")
     if "pubsubConfig" in body:
         pubsub.TOPICS.named(cloud, body["pubsubConfig"].get("topic", ""))

@@ -6,41 +6,43 @@ used, so that an answer in `beta` links to `beta` and a restart on another port 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import ApiError, JsonObject, condition_not_met, invalid
+from bench.cloud.errors import ApiError, JsonObject, condition_not_met, not_found
 from bench.cloud.services import places
 from bench.cloud.services.collection import Collection
 from bench.cloud.services.listings import page
 from bench.cloud.store import Resource
 
-_LINK = re.compile(
-    r"(?:https?://[^/]+/(?:compute/)?(?:[a-z0-9]+/)?)?(?:projects/([^/]+)/)?((?:global|regions/[^/]+)/.+)"
-)
 _LINK_FIELDS = frozenset(
-    {"instanceGroup", "network", "region", "zone", "zones", "selfLink", "selfLinkWithId", "targetLink", "subnetworks"}
+    {
+        "instanceGroup",
+        "network",
+        "region",
+        "zone",
+        "zones",
+        "selfLink",
+        "selfLinkWithId",
+        "targetLink",
+        "subnetworks",
+        "name",
+    }
 )
-_CREATE_SECONDS = 11.0
 _OPERATIONS = ("globalOperations", "regionOperations")
 
 
 class OfCompute(Collection):
     """A collection of Compute Engine: its ids stand in the bodies, and whatever changes it begins an operation.
 
-    mutable: what a patch may change; all of a new resource is kept. defaults: what nobody has to say.
+    defaults: what nobody has to say.
     """
 
     methods = "insert get list patch delete"
-    id_form = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
-    id_rule = "at most 63 lowercase letters, digits and dashes, a letter first, no dash last"
-    seconds = MappingProxyType({"insert": _CREATE_SECONDS, "delete": 9.0})
-    absent = "The resource '{name}' was not found"
-    present = "The resource '{name}' already exists"
+    seconds = MappingProxyType({"insert": 11.0, "delete": 9.0})
     defaults: Mapping[str, Any] = MappingProxyType({})
 
     noun = ""
@@ -72,8 +74,7 @@ class OfCompute(Collection):
         return {**self.defaults, **{key: value for key, value in sent.items() if key != "region"}}
 
     def merged(self, call: ApiCall, held: Resource) -> JsonObject:
-        """The body with the mutable fields that were sent."""
-        return {**held.body, **{field: value for field, value in call.body.items() if field in self.mutable}}
+        return {**held.body, **call.body, "name": held.body["name"]}
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         """Empty text and empty lists are dropped; false and 0 are kept, since Compute Engine shows them."""
@@ -81,8 +82,7 @@ class OfCompute(Collection):
 
     def check_etag(self, call: ApiCall, held: Resource) -> None:
         """Raises 412 for a fingerprint that is not the current one; none is taken as consent."""
-        sent = call.body.get("fingerprint") or call.body.get("labelFingerprint") or held.etag
-        if sent != held.etag:
+        if call.body.get("fingerprint", held.etag) != held.etag:
             raise condition_not_met(f"Invalid fingerprint: the current one of '{held.name}' is {held.etag}.")
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
@@ -102,27 +102,20 @@ class OfCompute(Collection):
         """Begin an operation in the scope of the call and answer it."""
         cloud, where = call.cloud, scope(call)
         verb = call.method.rpartition(".")[2]
-        identity, seconds = cloud.operations.new_id(), self.seconds.get(verb, 5.0)
-        began, ended = timestamp(cloud.now), timestamp(cloud.now + cloud.compressed(seconds))
+        identity = cloud.operations.new_id()
         body: JsonObject = {
             "kind": "compute#operation",
-            "id": str(cloud.store.next_number("compute.operation") + 10**18),
             "name": identity,
             "operationType": verb,
             "targetLink": held.name,
-            "targetId": str(held.uid),
-            "user": "owner@tidepool.invalid",
-            "insertTime": began,
-            "startTime": began,
             "selfLink": f"{where}/operations/{identity}",
+            **({} if where.endswith("/global") else {"region": where}),
         }
-        if not where.endswith("/global"):
-            body["region"] = where
         begun = cloud.operations.begin(
             f"compute/{where}/operations/{identity}",
-            seconds=seconds,
-            pending={**body, "status": "RUNNING", "progress": 0},
-            finished={**body, "status": "DONE", "progress": 100, "endTime": ended},
+            seconds=self.seconds.get(verb, 5.0),
+            pending={**body, "status": "RUNNING"},
+            finished={**body, "status": "DONE"},
         )
         return linked(call, begun)
 
@@ -144,52 +137,39 @@ def scope(call: ApiCall) -> str:
     """`projects/P/global`, `projects/P/regions/R` or `projects/P/zones/Z`. Raises 404 for a region or zone unknown."""
     head = f"projects/{call.cloud.project(call.ids['project']).id}"
     for key, known in (("region", places.REGIONS), ("zone", places.ZONES)):
-        if key in call.ids:
-            if call.ids[key] not in known:
-                raise ApiError(404, OfCompute.absent.format(name=f"{head}/{key}s/{call.ids[key]}"))
-            return f"{head}/{key}s/{call.ids[key]}"
+        if place := call.ids.get(key):
+            if place not in known:
+                raise not_found(f"{head}/{key}s/{place}")
+            return f"{head}/{key}s/{place}"
     return f"{head}/global"
 
 
-def bad_value(field: str, value: object, rule: str) -> ApiError:
-    return invalid(f"Invalid value for field 'resource.{field}': '{value}'. {rule}")
+def check_unused(cloud: Cloud, held: Resource, kinds: Iterable[str]) -> None:
+    """Raises 400 for what a resource of these kinds and of the same project names."""
+    for user in (each for kind in kinds for each in cloud.store.each(kind, held.name[: held.name.index("/", 9) + 1])):
+        if f"{held.name}'" in repr(user.body):
+            text = f"The resource '{held.name}' is already being used by '{user.name}'"
+            raise ApiError(400, text, reason="resourceInUseByAnotherResource")
 
 
-def in_use(name: str, user: str) -> ApiError:
-    noun = name.split("/")[-2].removesuffix("s")
-    return ApiError(
-        400, f"The {noun} resource '{name}' is already being used by '{user}'", reason="resourceInUseByAnotherResource"
-    )
-
-
-def relative(cloud: Cloud, name: str, link: str, *, field: str) -> str:
-    """A link of any form clients send, relative to the API; a partial one is of the project of `name`. Raises 400."""
-    hit = _LINK.fullmatch(link)
-    if hit is None:
-        raise bad_value(field, link, "The URL is malformed.")
-    return f"projects/{cloud.project(hit[1] or name.split('/')[1]).id}/{hit[2]}"
-
-
-def ready(cloud: Cloud, held: Resource) -> None:
-    """Raises 400 resourceNotReady while the operation that creates a resource has not ended."""
-    if cloud.now < held.created + cloud.compressed(_CREATE_SECONDS):
-        raise ApiError(400, f"The resource '{held.name}' is not ready", reason="resourceNotReady")
+def relative(name: str, link: str) -> str:
+    """A link of any form clients send, relative to the API; a partial one is of the project of `name`."""
+    _, projects, rest = link.rpartition("projects/")
+    return projects + rest if projects else f"projects/{name.split('/')[1]}/{rest}"
 
 
 def linked(call: ApiCall, body: JsonObject) -> JsonObject:
-    """The body with its relative links made absolute."""
-    return {key: _linked(call, key, value) for key, value in body.items()}
+    """The body with its relative links made absolute. A NAT names its subnetworks by a link in `name`."""
+    return absolute(body, dict.fromkeys(_LINK_FIELDS, call.base))
 
 
-def _linked(call: ApiCall, key: str, value: Any) -> Any:
+def absolute(value: Any, bases: Mapping[str, str], base: str = "") -> Any:
+    """A body in whose fields of these names relative links become absolute. bases: what each then begins with."""
     if isinstance(value, dict):
-        return linked(call, value)
+        return {key: absolute(inner, bases, bases.get(key, "")) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_linked(call, key, item) for item in value]
-    # A NAT names its subnetworks by a link in `name`.
-    if isinstance(value, str) and value.startswith("projects/") and (key in _LINK_FIELDS or key == "name"):
-        return call.base + value
-    return value
+        return [absolute(item, bases, base) for item in value]
+    return base + value if base and isinstance(value, str) and value.startswith("projects/") else value
 
 
 def listed(call: ApiCall, kind: str, prefix: str, items: Iterable[JsonObject]) -> JsonObject:

@@ -1,8 +1,8 @@
-"""Compute Engine: networks, firewall rules, subnetworks, and routers with the NAT gateways in them.
+"""Compute Engine: networks, firewall rules, subnetworks, routers with the NAT gateways in them, resource policies.
 
-Owns the default network that every project begins with, what keeps a network from being deleted, and the automatic
-subnetworks of auto-mode networks. A NAT is no resource of its own: it is an entry of its router's list, which is
-written as a whole, and which a patch without that list keeps.
+Owns the default network that every project begins with, with a subnetwork in each region, and what keeps a network
+from being deleted. A NAT is no resource of its own: it is an entry of its router's list, which is written as a whole,
+and which a patch without that list keeps. Nothing is placed by a resource policy.
 Sources: cloud.google.com/vpc/docs/vpc, .../docs/subnets and cloud.google.com/compute/docs/reference/rest/v1/networks,
 read 2026-11.
 """
@@ -14,15 +14,14 @@ from collections.abc import Iterator
 from types import MappingProxyType
 
 from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import JsonObject
+from bench.cloud.errors import JsonObject, invalid
 from bench.cloud.services import places
 from bench.cloud.services.compute import base
-from bench.cloud.services.compute.base import OfCompute, bad_value
+from bench.cloud.services.compute.base import OfCompute
 from bench.cloud.store import Resource
 
 _AUTO_BLOCK = ipaddress.IPv4Network("10.128.0.0/9")
 _LOG_DEFAULTS = {"aggregationInterval": "INTERVAL_5_SEC", "flowSampling": 0.5, "metadata": "EXCLUDE_ALL_METADATA"}
-_DAY = 86400.0
 # The kinds in which the TPU service keeps its nodes, and the GKE service its clusters.
 _TPU_NODE = "tpu.node"
 _CLUSTER = "container.cluster"
@@ -40,7 +39,6 @@ class _OfProject(OfCompute):
 class _Networks(_OfProject):
     api = "compute.networks"
     kind = "compute.network"
-    mutable = frozenset({"routingConfig", "mtu", "networkFirewallPolicyEnforcementOrder"})
     defaults = MappingProxyType(
         {
             "mtu": 1460, "networkFirewallPolicyEnforcementOrder": "AFTER_CLASSIC_FIREWALL",
@@ -48,19 +46,10 @@ class _Networks(_OfProject):
         }
     )  # fmt: skip
 
-    def made(self, cloud: Cloud, name: str, body: JsonObject) -> Resource:
-        made = super().made(cloud, name, body)
-        if body["autoCreateSubnetworks"]:
-            _insert_automatic(cloud, name)
-        return made
-
     def clear(self, call: ApiCall, held: Resource) -> None:
-        automatic, project = held.body["autoCreateSubnetworks"], "/".join(held.name.split("/")[:2])
-        _refuse_of_cluster(call.cloud, held)
-        kinds = (_Routers.kind, _Firewalls.kind, *(() if automatic else (SUBNETWORKS.kind,)))
-        for user in (each for kind in kinds for each in call.cloud.store.each(kind, f"{project}/")):
-            if user.body["network"] == held.name:
-                raise base.in_use(held.name, user.name)
+        automatic = held.body["autoCreateSubnetworks"]
+        kinds = (_CLUSTER, _Routers.kind, _Firewalls.kind, *(() if automatic else (SUBNETWORKS.kind,)))
+        base.check_unused(call.cloud, held, kinds)
         for subnetwork in list(_of_network(call.cloud, held.name)):
             SUBNETWORKS.clear(call, subnetwork)
             call.cloud.store.delete(subnetwork.kind, subnetwork.name)
@@ -81,18 +70,20 @@ def begin_project(cloud: Cloud, project: str) -> None:
         return
     cloud.store.set_setting(mark, value=True)
     body = {**NETWORKS.defaults, "name": "default", "description": "Default network for the project"}
-    # It is as old as the project, so it is ready at once.
-    cloud.store.insert(NETWORKS.kind, name, body, now=cloud.now - _DAY)
-    _insert_automatic(cloud, name)
+    cloud.store.insert(NETWORKS.kind, name, body, now=cloud.now)
+    for region, block in zip(places.REGIONS, _AUTO_BLOCK.subnets(new_prefix=20), strict=False):
+        ranges = {"ipCidrRange": str(block), "gatewayAddress": str(block[1])}
+        body = {**SUBNETWORKS.defaults, "name": "default", "network": name, **ranges}
+        cloud.store.insert(
+            SUBNETWORKS.kind, f"projects/{project}/regions/{region}/subnetworks/default", body, now=cloud.now
+        )
 
 
 def usable_network(cloud: Cloud, user: str, link: str) -> Resource:
-    """The network that a body names. user: whose body it is. Raises 404, and 400 while the network is being made."""
-    name = base.relative(cloud, user, link, field="network")
+    """The network that a body names. user: whose body it is. Raises 404."""
+    name = base.relative(user, link)
     begin_project(cloud, name.split("/")[1])
-    held = NETWORKS.named(cloud, name)
-    base.ready(cloud, held)
-    return held
+    return NETWORKS.named(cloud, name)
 
 
 class _InNetwork(_OfProject):
@@ -110,10 +101,6 @@ class _Firewalls(_InNetwork):
         {"priority": 1000, "direction": "INGRESS", "disabled": False, "logConfig": {"enable": False}}
     )
 
-    def merged(self, call: ApiCall, held: Resource) -> JsonObject:
-        fixed = ("name", "network", "direction")
-        return {**held.body, **{key: value for key, value in call.body.items() if key not in fixed}}
-
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         body = super().checked(cloud, name, body)
         sources = {"sourceRanges", "sourceTags", "sourceServiceAccounts"}
@@ -127,9 +114,6 @@ _Firewalls()
 class _Subnetworks(_InNetwork):
     api = "compute.subnetworks"
     kind = "compute.subnetwork"
-    mutable = frozenset(
-        {"privateIpGoogleAccess", "logConfig", "secondaryIpRanges", "enableFlowLogs", "role", "stackType"}
-    )
     defaults = MappingProxyType(
         {
             "purpose": "PRIVATE", "stackType": "IPV4_ONLY", "privateIpGoogleAccess": False,
@@ -144,14 +128,7 @@ class _Subnetworks(_InNetwork):
         return {**body, "logConfig": {**_LOG_DEFAULTS, **logs}} if logs.get("enable") else body
 
     def clear(self, call: ApiCall, held: Resource) -> None:
-        """Raises 400 for a subnetwork in which a TPU VM or a cluster lives."""
-        project = held.name.split("/")[1]
-        _refuse_of_cluster(call.cloud, held)
-        for node in call.cloud.store.each(_TPU_NODE, f"projects/{project}/locations/"):
-            public = node.body["public"]
-            used = [public.get("networkConfig", {}), *public.get("networkConfigs", [])]
-            if any(config.get("subnetwork", "").endswith(held.name) for config in used):
-                raise base.in_use(held.name, node.name)
+        base.check_unused(call.cloud, held, (_CLUSTER, _TPU_NODE))
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
         return {**super().shown(cloud, held), "fingerprint": held.etag}
@@ -174,7 +151,6 @@ def expand_range(call: ApiCall) -> JsonObject:
 class _Routers(_InNetwork):
     api = "compute.routers"
     kind = "compute.router"
-    mutable = frozenset({"description", "bgp", "bgpPeers", "interfaces", "nats"})
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         nats = [_nat(cloud, name, nat) for nat in body.get("nats") or []]
@@ -184,25 +160,27 @@ class _Routers(_InNetwork):
 _Routers()
 
 
+class _ResourcePolicies(OfCompute):
+    """By which machines are placed."""
+
+    api = "compute.resourcePolicies"
+    kind = "compute.resourcePolicy"
+    defaults = MappingProxyType({"status": "READY"})
+    noun = "resourcePolicy"
+
+
+RESOURCE_POLICIES = _ResourcePolicies()
+
+
 def _nat(cloud: Cloud, router: str, nat: JsonObject) -> JsonObject:
     """A NAT whose subnetworks are named by their paths. Raises 404 for one that is not there."""
     if not nat.get("subnetworks"):
         return nat
-    links = [
-        base.relative(cloud, router, each.get("name", ""), field="nats.subnetworks") for each in nat["subnetworks"]
+    named = [
+        {**each, "name": SUBNETWORKS.named(cloud, base.relative(router, each["name"])).name}
+        for each in nat["subnetworks"]
     ]
-    named = [SUBNETWORKS.named(cloud, link).name for link in links]
-    return {
-        **nat,
-        "subnetworks": [{**each, "name": name} for each, name in zip(nat["subnetworks"], named, strict=True)],
-    }
-
-
-def _refuse_of_cluster(cloud: Cloud, held: Resource) -> None:
-    """Raises 400 for a network or a subnetwork that has a cluster."""
-    for cluster in cloud.store.each(_CLUSTER, f"projects/{held.name.split('/')[1]}/locations/"):
-        if held.name in (cluster.body["networkConfig"]["network"], cluster.body["networkConfig"]["subnetwork"]):
-            raise base.in_use(held.name, cluster.name)
+    return {**nat, "subnetworks": named}
 
 
 def _of_network(cloud: Cloud, network: str) -> Iterator[Resource]:
@@ -210,18 +188,8 @@ def _of_network(cloud: Cloud, network: str) -> Iterator[Resource]:
     return (subnetwork for subnetwork in held if subnetwork.body["network"] == network)
 
 
-def _insert_automatic(cloud: Cloud, network: str) -> None:
-    """One subnetwork in every region, named like the network, from the block Google keeps for this."""
-    _, project, _, _, name = network.split("/")
-    for region, block in zip(places.REGIONS, _AUTO_BLOCK.subnets(new_prefix=20), strict=False):
-        ranges = {"ipCidrRange": str(block), "gatewayAddress": str(block[1])}
-        body = {**SUBNETWORKS.defaults, "name": name, "network": network, **ranges}
-        full = f"projects/{project}/regions/{region}/subnetworks/{name}"
-        cloud.store.insert(SUBNETWORKS.kind, full, body, now=cloud.now)
-
-
 def _block(text: str) -> ipaddress.IPv4Network:
     try:
         return ipaddress.IPv4Network(text)
     except ValueError:
-        raise bad_value("ipCidrRange", text, "Must be a CIDR address range without host bits.") from None
+        raise invalid(f"'{text}' is no CIDR address range without host bits.") from None

@@ -8,17 +8,16 @@ cloud.google.com/kubernetes-engine/docs/troubleshooting (a cluster that runs ano
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import JsonObject, failed_precondition, not_found, rpc_status
+from bench.cloud.errors import JsonObject, failed_precondition, rpc_status
 from bench.cloud.faults import FaultTarget
 from bench.cloud.services import places
 from bench.cloud.services.collection import Collection
+from bench.cloud.services.compute.base import absolute
 from bench.cloud.services.tpu.node import hold
 from bench.cloud.store import Resource
 
@@ -27,7 +26,6 @@ HIDDEN = "_"
 BECOMES, GONE = "container.becomes", "container.gone"
 """Events by which an operation ends."""
 RUNNING = MappingProxyType({"status": "RUNNING"})
-_LINKS = frozenset({"selfLink", "targetLink"})
 
 
 class OfGke(Collection):
@@ -35,11 +33,6 @@ class OfGke(Collection):
 
     methods = "create get list delete"
     locations = frozenset((*places.REGIONS, *places.ZONES))
-    fixed = None
-    id_form = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
-    id_rule = "it has at most 40 lowercase letters, digits and dashes, begins with a letter and ends with no dash"
-    absent = "Not found: {name}."
-    present = "Already exists: {name}."
 
     def asked_id(self, call: ApiCall) -> str:
         return self.sent(call).get("name", "")
@@ -110,18 +103,16 @@ def begin(
     not; None: the resource is gone. error: why the operation fails, decided when it begins.
     """
     cloud, place = call.cloud, "/".join(target.split("/")[:4])
-    identity, location = cloud.operations.new_id(), place.rpartition("/")[2]
+    identity = cloud.operations.new_id()
     name = f"container/{place}/operations/{identity}"
     body: JsonObject = {
         "name": identity,
         "operationType": kind,
-        "location": location,
-        "zone": location,
-        "startTime": timestamp(cloud.now),
+        "location": place.rpartition("/")[2],
         "selfLink": name.removeprefix("container/"),
         "targetLink": target,
     }
-    ended = {**body, "status": "DONE", "endTime": timestamp(cloud.now + cloud.compressed(seconds))}
+    ended = {**body, "status": "DONE"}
     if error:
         ended |= {"error": error, "statusMessage": error["message"]}
     begun = cloud.operations.begin(name, seconds=seconds, pending={**body, "status": "RUNNING"}, finished=ended)
@@ -149,25 +140,12 @@ def struck(call: ApiCall, target: FaultTarget) -> JsonObject | None:
     return None
 
 
-def linked(call: ApiCall, body: Any) -> Any:
+def linked(call: ApiCall, body: JsonObject) -> JsonObject:
     """The body with its relative links made absolute; those to groups of machines are Compute Engine's."""
-    if isinstance(body, list):
-        return [linked(call, each) for each in body]
-    if not isinstance(body, dict):
-        return body
-    links = {key: call.base + value for key, value in body.items() if key in _LINKS and value.startswith("projects/")}
-    groups = [f"{call.root}/compute/v1/{each}" for each in body.get("instanceGroupUrls", ())]
-    return {
-        **{key: linked(call, value) for key, value in body.items()},
-        **links,
-        **({"instanceGroupUrls": groups} if "instanceGroupUrls" in body else {}),
-    }
+    own = dict.fromkeys(("selfLink", "targetLink"), call.base)
+    return absolute(body, {**own, "instanceGroupUrls": f"{call.root}/compute/v1/"})
 
 
 @handles("container.projects.locations.operations.get")
 def get_operation(call: ApiCall) -> JsonObject:
-    place = f"projects/{call.cloud.project(call.ids['projectsId']).id}/locations/{call.ids['locationsId']}"
-    found = call.cloud.operations.find(f"container/{place}/operations/{call.ids['operationsId']}")
-    if found is None:
-        raise not_found(call.params["name"])
-    return linked(call, found)
+    return linked(call, call.cloud.operations.get(f"container/{call.params['name']}"))

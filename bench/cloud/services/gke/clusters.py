@@ -16,13 +16,12 @@ from typing import Any, Final
 
 from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import JsonObject, condition_not_met, invalid
+from bench.cloud.errors import JsonObject, already_exists, invalid
 from bench.cloud.services import bodies, places
 from bench.cloud.services.compute import base as compute
 from bench.cloud.services.compute.networks import SUBNETWORKS, usable_network
 from bench.cloud.services.gke.base import (
     CLUSTER,
-    HIDDEN,
     POOL,
     RUNNING,
     OfGke,
@@ -69,19 +68,15 @@ _SERVICES_BLOCK = "34.118.224.0/20"
 _POD_BLOCKS = tuple(ipaddress.IPv4Network("10.0.0.0/8").subnets(new_prefix=14))
 # Newest first, as GKE lists them; of each minor version an older and a newer patch.
 _VERSIONS = tuple(f"1.{minor}.{patch}-gke.1{patch}00000" for minor in (36, 35, 34, 33, 32) for patch in (4, 2))
-# Channel -> place of its default version in that list.
-_CHANNELS: Mapping[str, int] = MappingProxyType({"RAPID": 0, "REGULAR": 2, "STABLE": 4, "EXTENDED": 6})
-_DEFAULT_CHANNEL = "REGULAR"
+_USUAL_VERSION = _VERSIONS[2]
 
 
-def _version(asked: str, channel: str) -> str:
-    """The version that `1.35` or a whole one means; the default one of the channel where none is asked. Raises 400."""
-    if not asked:
-        return _VERSIONS[_CHANNELS.get(channel, _CHANNELS[_DEFAULT_CHANNEL])]
-    found = [each for each in _VERSIONS if each == asked or each.startswith((f"{asked}.", f"{asked}-"))]
-    if not found:
-        raise invalid(f'No valid versions with the prefix "{asked}" found.')
-    return found[0]
+def _version(asked: str) -> str:
+    """The version that `1.35` or a whole one means. Raises 400."""
+    for each in _VERSIONS:
+        if each == asked or each.startswith(f"{asked}."):
+            return each
+    raise invalid(f'No valid versions with the prefix "{asked}" found.')
 
 
 class _Clusters(OfGke):
@@ -92,14 +87,12 @@ class _Clusters(OfGke):
     def create(self, call: ApiCall) -> JsonObject:
         cloud, name, sent = call.cloud, self.new_name(call), self.sent(call)
         if self.find(cloud, name):
-            raise self.taken(cloud, name)
+            raise already_exists(name)
         if not sent.get("initialNodeCount"):
-            raise invalid("Cluster.initial_node_count must be greater than zero.", field="cluster.initial_node_count")
+            raise invalid("Cluster.initial_node_count must be greater than zero.")
         error = struck(call, target_of(call, name))
         failed = {"status": "ERROR", "statusMessage": error["message"]} if error else None
-        cluster = cloud.store.insert(
-            CLUSTER, name, {**_completed(cloud, name, self.kept(sent)), HIDDEN: {}}, now=cloud.now
-        )
+        cluster = cloud.store.insert(CLUSTER, name, _completed(cloud, name, self.kept(sent)), now=cloud.now)
         if error is None:
             _make_first_pool(call, cluster, sent)
         return begin(call, "CREATE_CLUSTER", name, 300.0, RUNNING, failed=failed, error=error)
@@ -119,7 +112,7 @@ class _Clusters(OfGke):
             "createTime": timestamp(held.created),
             "id": f"{held.uid:064x}",
             "etag": held.etag,
-            "labelFingerprint": _fingerprint(held),
+            "labelFingerprint": held.etag,
             "endpoint": told["endpoint"],
             "masterAuth": {**held.body.get("masterAuth", {}), "clusterCaCertificate": told["ca"]},
             **({"nodePools": found, "nodeConfig": found[0]["config"]} if found else {}),
@@ -146,25 +139,21 @@ def _completed(cloud: Cloud, name: str, sent: JsonObject) -> JsonObject:
     """A new cluster with what the service fills in. Raises 400."""
     _, _, _, location, _, identity = name.split("/")
     region = location if location in places.REGIONS else region_of(location)
-    locations = sent.get("locations") or _usual_zones(location)
-    outside = [zone for zone in locations if places.ZONES.get(zone) != region]
-    if outside:
-        raise invalid(f"Locations {', '.join(outside)} are not zones of {region}.", field="cluster.locations")
-    channel = sent.get("releaseChannel", {}).get("channel", _DEFAULT_CHANNEL)
-    version = _version(sent.get("initialClusterVersion", ""), channel)
+    # None of those for AI alone, whose suffix is longer (`us-central1-ai1a`).
+    usual = [zone for zone in places.REGIONS.get(location, (location,)) if len(zone.rpartition("-")[2]) == 1]
+    version = _version(sent["initialClusterVersion"]) if "initialClusterVersion" in sent else _USUAL_VERSION
     network, subnetwork = _places_of(cloud, name, region, sent)
-    bodies.check_labels(sent.get("resourceLabels", {}), field="cluster.resource_labels")
+    bodies.check_labels(sent.get("resourceLabels", {}))
     allocation = _allocated(cloud, name, subnetwork, sent.get("ipAllocationPolicy", {}))
     private = sent.get("privateClusterConfig", {})
     return {
         **bodies.merged(_DEFAULTS, sent),
         "name": identity,
         "location": location,
-        "zone": location,
-        "locations": locations,
+        "locations": sent.get("locations") or usual[:_ZONES_OF_A_REGION],
         "network": network.rpartition("/")[2],
         "subnetwork": subnetwork.name.rpartition("/")[2],
-        "releaseChannel": {"channel": channel},
+        "releaseChannel": sent.get("releaseChannel", {"channel": "REGULAR"}),
         "networkConfig": {
             "datapathProvider": "LEGACY_DATAPATH",
             "serviceExternalIpsConfig": {},
@@ -184,27 +173,16 @@ def _completed(cloud: Cloud, name: str, sent: JsonObject) -> JsonObject:
     }
 
 
-def _usual_zones(location: str) -> list[str]:
-    """Three of a region's zones, none of them one for AI alone, whose suffix is longer (`us-central1-ai1a`)."""
-    zones = places.REGIONS.get(location, (location,))
-    return [zone for zone in zones if len(zone.rpartition("-")[2]) == 1][:_ZONES_OF_A_REGION]
-
-
 def _places_of(cloud: Cloud, name: str, region: str, sent: JsonObject) -> tuple[str, Resource]:
-    """The network and the subnetwork of a new cluster. Raises 400 for those that do not exist, or do not belong."""
-    project = name.split("/")[1]
-    network = usable_network(cloud, name, _in_full(project, "global/networks", sent.get("network") or "default"))
-    asked = _in_full(
-        project, f"regions/{region}/subnetworks", sent.get("subnetwork") or network.name.rpartition("/")[2]
-    )
-    subnetwork = SUBNETWORKS.find(cloud, compute.relative(cloud, name, asked, field="subnetwork"))
-    if subnetwork is None or subnetwork.body["network"] != network.name:
-        raise invalid(f'Subnetwork "{asked}" does not exist in network "{network.name}".', field="subnetwork")
-    return network.name, subnetwork
-
-
-def _in_full(project: str, place: str, link: str) -> str:
-    return link if "/" in link else f"projects/{project}/{place}/{link}"
+    """The network and the subnetwork of a new cluster. Raises 404 and 400 for those that do not exist."""
+    asked = sent.get("network", "default")
+    network = usable_network(cloud, name, asked if "/" in asked else f"global/networks/{asked}").name
+    asked = sent.get("subnetwork") or network.rpartition("/")[2]
+    link = compute.relative(name, asked if "/" in asked else f"regions/{region}/subnetworks/{asked}")
+    subnetwork = SUBNETWORKS.find(cloud, link)
+    if subnetwork is None or subnetwork.body["network"] != network:
+        raise invalid(f'Subnetwork "{asked}" does not exist in network "{network}".')
+    return network, subnetwork
 
 
 def _allocated(cloud: Cloud, name: str, subnetwork: Resource, sent: JsonObject) -> JsonObject:
@@ -217,17 +195,9 @@ def _allocated(cloud: Cloud, name: str, subnetwork: Resource, sent: JsonObject) 
     made = {}
     for which, block in own.items():
         asked = sent.get(f"{which}SecondaryRangeName")
-        if asked and asked not in ranges:
-            raise invalid(f'Secondary range "{asked}" does not exist in subnetwork "{subnetwork.name}".')
         made[f"{which}SecondaryRangeName"] = asked or f"gke-{name.rpartition('/')[2]}-{which}"
-        made[f"{which}Ipv4CidrBlock"] = made[f"{which}Ipv4Cidr"] = ranges[asked] if asked else block
+        made[f"{which}Ipv4CidrBlock"] = made[f"{which}Ipv4Cidr"] = ranges.get(asked, block)
     return {"useIpAliases": True, "stackType": "IPV4", "podCidrOverprovisionConfig": {}, **sent, **made}
-
-
-def _fingerprint(held: Resource) -> str:
-    """Of the labels alone: other changes leave it."""
-    text = ",".join(f"{key}={value}" for key, value in sorted(held.body.get("resourceLabels", {}).items()))
-    return bodies.crc32c_base64(text.encode())
 
 
 # Changes
@@ -242,8 +212,7 @@ def update(call: ApiCall) -> JsonObject:
         raise invalid("Must specify a field to update.")
     field, value = next(iter(sent.items()))
     if field == "desiredMasterVersion":
-        wanted = _version(value, held.body["releaseChannel"]["channel"])
-        return CLUSTERS.change(call, held, {"currentMasterVersion": wanted}, "UPGRADE_MASTER")
+        return CLUSTERS.change(call, held, {"currentMasterVersion": _version(value)}, "UPGRADE_MASTER")
     if field == "desiredNodePoolAutoscaling":
         return POOLS.change(call, POOLS.named(call.cloud, pool), {"autoscaling": bodies.without_unset(value)})
     name = "autoscaling" if field == "desiredClusterAutoscaling" else field.removeprefix("desired")
@@ -253,19 +222,12 @@ def update(call: ApiCall) -> JsonObject:
 
 @handles("container.projects.locations.clusters.setResourceLabels")
 def set_labels(call: ApiCall) -> JsonObject:
-    held, labels = CLUSTERS.found(call), call.body.get("resourceLabels", {})
-    if call.body.get("labelFingerprint") != _fingerprint(held):
-        raise condition_not_met("Labels could not be set due to fingerprint mismatch.")
-    bodies.check_labels(labels, field="resource_labels")
-    return CLUSTERS.change(call, held, {"resourceLabels": labels}, "SET_LABELS")
+    labels = call.body.get("resourceLabels", {})
+    bodies.check_labels(labels)
+    return CLUSTERS.change(call, CLUSTERS.found(call), {"resourceLabels": labels}, "SET_LABELS")
 
 
 @handles("container.projects.locations.clusters.setMaintenancePolicy")
 def set_maintenance(call: ApiCall) -> JsonObject:
-    held, policy = CLUSTERS.found(call), bodies.without_unset(call.body.get("maintenancePolicy", {}))
-    before = held.body.get("maintenancePolicy", {}).get("resourceVersion", "")
-    if policy.pop("resourceVersion", before) != before:
-        raise invalid("The maintenance policy was changed meanwhile: its resourceVersion is another.")
-    version = format(bodies.crc32c(repr(sorted(policy.items())).encode()), "08x")
-    public = {"maintenancePolicy": {**policy, "resourceVersion": version}}
-    return CLUSTERS.change(call, held, public, "SET_MAINTENANCE_POLICY")
+    public = {"maintenancePolicy": bodies.without_unset(call.body["maintenancePolicy"])}
+    return CLUSTERS.change(call, CLUSTERS.found(call), public, "SET_MAINTENANCE_POLICY")

@@ -6,13 +6,9 @@ cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clu
 
 from __future__ import annotations
 
-import re
-
 from bench.cloud.cloud import Cloud, obeys
-from bench.cloud.errors import JsonObject, invalid
+from bench.cloud.errors import JsonObject
 from bench.cloud.kubernetes import clusters
-
-_NAME = re.compile(r"projects/[^/]+/locations/[^/]+/clusters/[^/]+")
 
 
 def control_plane(cloud: Cloud, name: str) -> JsonObject:
@@ -36,7 +32,5 @@ def told_control_plane(cloud: Cloud, cluster: str) -> str | None:
 @obeys
 def tell_control_plane(cloud: Cloud, endpoint: str, certificate: str, *, cluster: str = "") -> None:
     """Let a GKE cluster, or each, have the API server at this address (`HOST:PORT`); its authority in base64."""
-    if cluster and not _NAME.fullmatch(cluster):
-        raise invalid(f"{cluster!r} is not a full name: projects/P/locations/L/clusters/C.", field="cluster")
     told = {"endpoint": endpoint, "ca": certificate}
     cloud.store.set_setting(f"kubernetes/{cluster}" if cluster else "kubernetes", told)

@@ -7,13 +7,13 @@ Source: cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locat
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import ApiError, JsonObject, invalid
+from bench.cloud.errors import JsonObject, already_exists, invalid
 from bench.cloud.limits import LimitScope
 from bench.cloud.services import bodies
-from bench.cloud.services.compute.policies import RESOURCE_POLICIES
+from bench.cloud.services.compute.networks import RESOURCE_POLICIES
 from bench.cloud.services.gke.base import (
     CLUSTER,
     HIDDEN,
@@ -44,7 +44,6 @@ _SCOPES = tuple(
 _TPU_TAINT = {"key": "google.com/tpu", "value": "present", "effect": "NO_SCHEDULE"}
 _WRAPPED = MappingProxyType({"labels": "labels", "taints": "taints", "tags": "tags", "resourceLabels": "labels"})
 _OF_POOL = frozenset({"locations", "upgradeSettings"})
-_IN_BODY_ONLY = frozenset({"name", "nodePoolId", "clusterId", "projectId", "zone", "etag"})
 
 
 class _NodePools(OfGke):
@@ -56,14 +55,12 @@ class _NodePools(OfGke):
         """Raises 404."""
         project, ids = call.cloud.project(call.ids["projectsId"]).id, call.ids
         name = f"projects/{project}/locations/{ids['locationsId']}/clusters/{ids['clustersId']}"
-        if call.cloud.store.find(CLUSTER, name) is None:
-            raise ApiError(404, f"Not found: {name}.")
-        return name
+        return call.cloud.store.get(CLUSTER, name).name
 
     def create(self, call: ApiCall) -> JsonObject:
         cloud, name = call.cloud, self.new_name(call)
         if self.find(cloud, name):
-            raise self.taken(cloud, name)
+            raise already_exists(name)
         cluster = cloud.store.get(CLUSTER, self.parent(call))
         check_idle(cloud, cluster.name)
         made, error = make_pool(call, cluster, name, self.sent(call))
@@ -92,10 +89,7 @@ def make_pool(call: ApiCall, cluster: Resource, name: str, sent: JsonObject) -> 
     cloud, body = call.cloud, _completed(cluster, POOLS.kept(sent), name)
     shape, nodes, project = PoolShape(body), body["initialNodeCount"], name.split("/")[1]
     check_size(shape, nodes)
-    check_account(cloud, project, body["config"]["serviceAccount"], "node_pool.config.service_account")
-    outside = [zone for zone in shape.zones if region_of(zone) != region_of(cluster.body["locations"][0])]
-    if outside:
-        raise invalid(f"Locations {', '.join(outside)} are not in the region of the cluster.")
+    check_account(cloud, project, body["config"]["serviceAccount"])
     _check_references(cloud, project, shape)
     error = lack(call, name, shape, nodes)
     made = cloud.store.insert(POOL, name, {**body, HIDDEN: {"size": 0}}, now=cloud.now)
@@ -170,8 +164,7 @@ def set_size(call: ApiCall) -> JsonObject:
     shape = PoolShape(held.body)
     check_size(shape, nodes)
     check_idle(cloud, cluster_of(held.name))
-    more = max(0, nodes - hidden(held)["size"])
-    error = lack(call, held.name, shape, more)
+    error = lack(call, held.name, shape, max(0, nodes - hidden(held)["size"]))
     failed = {"status": "RUNNING_WITH_ERROR", **why_lacking(error)} if error else {}
     if error is None:
         held = hold_chips(cloud, held, shape, nodes)
@@ -192,23 +185,15 @@ def update(call: ApiCall) -> JsonObject:
     held, public = POOLS.found(call), {}
     config: JsonObject = dict(held.body["config"])
     for field, value in call.body.items():
-        value = bodies.without_unset(value) if isinstance(value, dict) else value
+        plain = bodies.without_unset(value) if isinstance(value, dict) else value
         if field == "nodeVersion":
-            public["version"] = value
+            public["version"] = plain
         elif field == "nodeNetworkConfig":
-            public["networkConfig"] = {**held.body["networkConfig"], **value}
+            public["networkConfig"] = {**held.body["networkConfig"], **plain}
         elif field in _OF_POOL:
-            public[field] = value
-        elif field not in _IN_BODY_ONLY:
-            _replace(config, field, value.get(_WRAPPED[field]) if field in _WRAPPED else value)
+            public[field] = plain
+        elif field != "name":
+            config[field] = plain.get(_WRAPPED[field]) if field in _WRAPPED else plain
+    config = {key: int(value) if key == "diskSizeGb" else value for key, value in config.items() if value}
     check_size(PoolShape({**held.body, **public, "config": config}), hidden(held)["size"])
-    return POOLS.change(
-        call, held, {**public, "config": config}, "UPGRADE_NODES" if "version" in public else "UPDATE_CLUSTER"
-    )
-
-
-def _replace(config: JsonObject, field: str, value: Any) -> None:
-    if value in (None, "", [], False):
-        config.pop(field, None)
-    else:
-        config[field] = int(value) if field == "diskSizeGb" else value
+    return POOLS.change(call, held, {**public, "config": config}, "UPDATE_CLUSTER")

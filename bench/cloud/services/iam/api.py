@@ -7,7 +7,6 @@ cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts, read 2026-
 
 from __future__ import annotations
 
-import re
 from types import MappingProxyType
 
 from bench.cloud.cloud import ApiCall, Cloud
@@ -22,17 +21,10 @@ class _ServiceAccounts(Collection):
     api = "iam.projects.serviceAccounts"
     kind = SERVICE_ACCOUNT_KIND
     methods = "create get list patch delete enable disable"
-    id_form = re.compile(r"[a-z](?=[a-z0-9-]{5,29}$)[a-z0-9-]*[a-z0-9]")
-    id_rule = "it must hold 6 to 30 lowercase letters, digits and dashes, start with a letter and not end with a dash"
-    mutable = frozenset({"displayName", "description"})
     inside = MappingProxyType({"create": "serviceAccount", "patch": "serviceAccount"})
     key = "accounts"
     adds = ("etag",)
     has_policy = True
-
-    def taken(self, cloud: Cloud, name: str) -> ApiError:
-        project, _, account = name.partition("/serviceAccounts/")
-        return ApiError(409, f"Service account {account.partition('@')[0]} already exists within project {project}.")
 
     def asked_id(self, call: ApiCall) -> str:
         return call.body.get("accountId", "")

@@ -25,7 +25,6 @@ _TYPE = "type.googleapis.com/google.iam.admin.v1"
 class _Federated(Collection):
     """Pools and providers. A deleted one keeps its name, and says so in its state."""
 
-    fixed = None
     seconds = MappingProxyType({"create": 3.0, "patch": 3.0, "delete": 3.0})
     by_number = True
 
@@ -52,7 +51,6 @@ class _Pools(_Federated):
     api = _POOLS
     kind = "iam.workloadIdentityPool"
     new_id = "workloadIdentityPoolId"
-    mutable = frozenset({"displayName", "description", "disabled"})
     message = f"{_TYPE}.WorkloadIdentityPool"
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
@@ -67,20 +65,17 @@ class _Providers(_Federated):
     kind = "iam.workloadIdentityPoolProvider"
     above = POOLS
     new_id = "workloadIdentityPoolProviderId"
-    mutable = frozenset({"displayName", "description", "disabled", "attributeMapping", "attributeCondition", "oidc"})
     key = "workloadIdentityPoolProviders"
     message = f"{_TYPE}.WorkloadIdentityPoolProvider"
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         mapping, condition = body.get("attributeMapping", {}), body.get("attributeCondition", "")
-        for key, expression in mapping.items():
-            _read_cel(expression, ("assertion",), field=f"attribute_mapping[{key}]")
+        for expression in mapping.values():
+            _read_cel(expression, ("assertion",))
         if condition:
             _check_condition(mapping, condition)
         if body.get("oidc", {}).get("issuerUri") in _SHARED_ISSUERS and "assertion." not in condition:
-            raise invalid(
-                "The attribute condition must reference one of the provider's claims.", field="attribute_condition"
-            )
+            raise invalid("The attribute condition must reference one of the provider's claims.")
         return body
 
 
@@ -96,19 +91,16 @@ def list_attestation_rules(call: ApiCall) -> JsonObject:
 
 def _check_condition(mapping: JsonObject, condition: str) -> None:
     """Raises 400 for one that is no CEL, names what there is not, or is no condition."""
-    found = _read_cel(condition, ("assertion", "attribute", "google"), field="attribute_condition")
+    found = _read_cel(condition, ("assertion", "attribute", "google"))
     if not found.boolean:
-        raise invalid("The attribute condition must be a boolean expression.", field="attribute_condition")
+        raise invalid("The attribute condition must be a boolean expression.")
     for name in sorted(found.names):
         if not name.startswith("assertion") and name not in mapping:
-            raise invalid(
-                f"The attribute condition refers to '{name}', which the attribute mapping does not set.",
-                field="attribute_condition",
-            )
+            raise invalid(f"The attribute condition refers to '{name}', which the attribute mapping does not set.")
 
 
-def _read_cel(expression: str, roots: tuple[str, ...], *, field: str) -> cel.Expression:
+def _read_cel(expression: str, roots: tuple[str, ...]) -> cel.Expression:
     try:
         return cel.read(expression, roots)
     except cel.CelError as error:
-        raise invalid(f"Error parsing '{expression}' of {field}: {error}.", field=field) from None
+        raise invalid(f"Error parsing '{expression}': {error}.") from None

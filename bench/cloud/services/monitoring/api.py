@@ -33,8 +33,8 @@ class _Switched(_Numbered):
 
     def merged(self, call: ApiCall, held: Resource) -> JsonObject:
         mask = bodies.mask_paths(call.params.get("updateMask"))
-        sent = self.kept(call.body) if not mask or "enabled" in mask else held.body
-        return {**super().merged(call, held), "enabled": sent["enabled"]}
+        sent = call.body if not mask or "enabled" in mask else held.body
+        return {**super().merged(call, held), "enabled": sent.get("enabled", True)}
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
         return {**super().shown(cloud, held), "creationRecord": {"mutateTime": timestamp(held.created)}}
@@ -43,19 +43,12 @@ class _Switched(_Numbered):
 class _AlertPolicies(_Switched):
     api = "monitoring.projects.alertPolicies"
     kind = "monitoring.alertPolicy"
-    mutable = frozenset(
-        {"alertStrategy", "combiner", "conditions", "displayName", "documentation", "enabled", "notificationChannels",
-         "severity", "userLabels"}
-    )  # fmt: skip
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         for channel in body.get("notificationChannels", ()):
             _CHANNELS.named(cloud, channel)
-        named = [
-            {"name": f"{name}/conditions/{cloud.store.next_number('monitoring.condition')}", **condition}
-            for condition in body.get("conditions", ())
-        ]
-        return {**body, "conditions": named}
+        conditions = enumerate(body.get("conditions", ()), 1)
+        return {**body, "conditions": [{"name": f"{name}/conditions/{at}", **each} for at, each in conditions]}
 
 
 _POLICIES = _AlertPolicies()
@@ -64,7 +57,6 @@ _POLICIES = _AlertPolicies()
 class _NotificationChannels(_Switched):
     api = "monitoring.projects.notificationChannels"
     kind = "monitoring.notificationChannel"
-    mutable = frozenset({"description", "displayName", "enabled", "labels", "type", "userLabels"})
 
     def clear(self, call: ApiCall, held: Resource) -> None:
         """Raises 400 for a channel that a policy names."""
@@ -80,11 +72,9 @@ class _Dashboards(_Numbered):
     api = "monitoring.projects.dashboards"
     kind = "monitoring.dashboard"
     adds = ("etag",)
-    fixed = None
 
-    def merged(self, call: ApiCall, held: Resource) -> JsonObject:
-        """A body replaces the whole dashboard."""
-        return self.kept(call.body)
+    # A body replaces the whole dashboard.
+    mask = "whole"
 
 
 _Dashboards()
@@ -95,13 +85,10 @@ class _Metrics(Collection):
     kind = "logging.metric"
     adds = ("createTime", "updateTime")
     methods = "create get list update delete"
-    fixed = None
+    mask = "whole"
 
     def asked_id(self, call: ApiCall) -> str:
         return call.body.get("name", "")
-
-    def merged(self, call: ApiCall, held: Resource) -> JsonObject:
-        return self.kept(call.body)
 
     def update(self, call: ApiCall) -> JsonObject:
         return self.patch(call)

@@ -22,13 +22,8 @@ LISTENERS: list[Callable[[Cloud, str, JsonObject], None]] = []
 class _Topics(Collection):
     api = "pubsub.projects.topics"
     kind = "pubsub.topic"
-    mutable = frozenset(
-        {"labels", "messageStoragePolicy", "messageRetentionDuration", "schemaSettings", "kmsKeyName",
-         "ingestionDataSourceSettings", "messageTransforms"}
-    )  # fmt: skip
     inside = MappingProxyType({"patch": "topic"})
     has_policy = True
-    absent = "Resource not found (resource={id})."
 
 
 TOPICS = _Topics()

@@ -1,6 +1,6 @@
 """Secret Manager: secrets, their versions with payloads, and their IAM policies. Global secrets only.
 
-Owns the life of a version (enabled, disabled, destroyed) and payload checksums. A payload is the bytes of its version's
+Owns the life of a version (enabled, disabled, destroyed). Nothing expires. A payload is the bytes of its version's
 row: it is in no body, so no listing, log or error can show it; destroying the version erases it.
 Names are answered with the project's number, as the service does, and taken with the number or the id.
 Sources: cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets, read 2026-11.
@@ -25,24 +25,13 @@ class _Secrets(Collection):
     api = "secretmanager.projects.secrets"
     kind = "secretmanager.secret"
     new_id = "secretId"
-    mutable = frozenset(
-        {"labels", "annotations", "topics", "rotation", "ttl", "expireTime", "versionAliases", "versionDestroyTtl",
-         "customerManagedEncryption", "tags"}
-    )  # fmt: skip
-    fixed = None
     adds = ("createTime",)
     has_policy = True
     by_number = True
-    absent = "Secret [{name}] not found."
-    present = "Secret [{name}] already exists."
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
-        """The body with a ttl turned into the time it means."""
         if not body.get("replication"):
-            raise invalid("Replication must be either automatic or userManaged.", field="secret.replication")
-        if "ttl" in body:
-            expires = cloud.now + bodies.seconds(body["ttl"], field="secret.ttl")
-            body = {**{key: value for key, value in body.items() if key != "ttl"}, "expireTime": timestamp(expires)}
+            raise invalid("Replication must be either automatic or userManaged.")
         return body
 
     def clear(self, call: ApiCall, held: Resource) -> None:
@@ -65,7 +54,6 @@ class _Versions(Collection):
     above = SECRETS
     adds = ("createTime",)
     by_number = True
-    absent = "Secret Version [{name}] not found."
 
     def found(self, call: ApiCall) -> Resource:
         """`latest` is the newest one, whatever its state."""
@@ -88,29 +76,26 @@ class _Versions(Collection):
 
     def access(self, call: ApiCall) -> JsonObject:
         version = self.found(call)
-        name = self.public(call.cloud, version.name)
-        if version.body["state"] != "ENABLED":
-            raise failed_precondition(f"Secret Version [{name}] is in {version.body['state']} state.")
+        self._check_state(call, version, {"ENABLED"})
         data = call.cloud.store.data(version.kind, version.name)
-        return {"name": name, "payload": {"data": base64.b64encode(data).decode(), "dataCrc32c": str(crc32c(data))}}
+        payload = {"data": base64.b64encode(data).decode(), "dataCrc32c": str(crc32c(data))}
+        return {"name": self.public(call.cloud, version.name), "payload": payload}
 
     def enable(self, call: ApiCall) -> JsonObject:
-        return self._becomes(call, {"state": "ENABLED"})
+        """Enable, disable or destroy it, as the method says."""
+        version, state = self.found(call), f"{call.method.rpartition('.')[2].upper()}D".replace("YD", "YED")
+        self._check_state(call, version, {"ENABLED", "DISABLED"})
+        data = b"" if state == "DESTROYED" else None
+        body = {**version.body, "state": state, **({} if data is None else {"destroyTime": timestamp(call.cloud.now)})}
+        return self.shown(call.cloud, call.cloud.store.replace(version, body, now=call.cloud.now, data=data))
 
-    def disable(self, call: ApiCall) -> JsonObject:
-        return self._becomes(call, {"state": "DISABLED"})
+    disable = destroy = enable
 
-    def destroy(self, call: ApiCall) -> JsonObject:
-        return self._becomes(call, {"state": "DESTROYED", "destroyTime": timestamp(call.cloud.now)}, b"")
-
-    def _becomes(self, call: ApiCall, changes: JsonObject, data: bytes | None = None) -> JsonObject:
-        version = self.found(call)
-        self.check_etag(call, version)
-        if version.body["state"] == "DESTROYED":
+    def _check_state(self, call: ApiCall, version: Resource, wanted: set[str]) -> None:
+        """Raises 400."""
+        if (state := version.body["state"]) not in wanted:
             name = self.public(call.cloud, version.name)
-            raise failed_precondition(f"Secret Version [{name}] is in DESTROYED state.")
-        store, body = call.cloud.store, {**version.body, **changes}
-        return self.shown(call.cloud, store.replace(version, body, now=call.cloud.now, data=data))
+            raise failed_precondition(f"Secret Version [{name}] is in {state} state.")
 
 
 _VERSIONS = _Versions()
@@ -119,14 +104,10 @@ _VERSIONS = _Versions()
 @handles("secretmanager.projects.secrets.addVersion")
 def add_version(call: ApiCall) -> JsonObject:
     held, cloud = SECRETS.found(call), call.cloud
-    payload = call.body.get("payload") or {}
-    data = bodies.decoded(payload.get("data", ""))
+    data = bodies.decoded(call.body.get("payload", {}).get("data", ""))
     if not 0 < len(data) <= _MOST_BYTES:
-        raise invalid(f"The payload has {len(data)} bytes; 1 to {_MOST_BYTES} are allowed.", field="payload.data")
-    checksum = payload.get("dataCrc32c")
-    if checksum is not None and int(checksum) != crc32c(data):
-        raise invalid("The checksum does not match the payload.", field="payload.data_crc32c")
+        raise invalid(f"The payload has {len(data)} bytes; 1 to {_MOST_BYTES} are allowed.")
     number = cloud.store.next_number(f"{_Versions.kind} {held.name} {held.created!r}")
-    body: JsonObject = {"state": "ENABLED", **({} if checksum is None else {"clientSpecifiedPayloadChecksum": True})}
     name = f"{held.name}/versions/{number:08d}"
-    return _VERSIONS.shown(cloud, cloud.store.insert(_Versions.kind, name, body, now=cloud.now, data=data))
+    made = cloud.store.insert(_Versions.kind, name, {"state": "ENABLED"}, now=cloud.now, data=data)
+    return _VERSIONS.shown(cloud, made)

@@ -1,7 +1,7 @@
 """Cloud Storage: buckets and their IAM policies.
 
 Owns that names are global, the defaults that the service fills in, and metageneration preconditions. Life-cycle rules,
-retention and soft delete are kept and shown but nothing acts on them. Objects are in `objects`.
+retention, versions and soft delete are kept and shown but nothing acts on them. Objects are in `objects`.
 Sources: cloud.google.com/storage/docs/json_api/v1/buckets and .../docs/buckets, read 2026-11.
 """
 
@@ -31,9 +31,7 @@ def insert_bucket(call: ApiCall) -> JsonObject:
     cloud, name = call.cloud, call.body.get("name", "")
     project = cloud.project(call.params["project"]).id
     if held := cloud.store.find(objects.BUCKET, name):
-        yours = "Your previous request to create the named bucket succeeded and you already own it."
-        taken = "The requested bucket name is not available. The bucket namespace is shared by all users of the system."
-        raise ApiError(409, yours if held.body["project"] == project else taken, reason="conflict")
+        raise ApiError(409, f"The bucket '{held.name}' is not available: names are global.", reason="conflict")
     fields = _changed({"location": "US"}, call.body)
     body = {"project": project, "fields": {**fields, "location": fields["location"].upper()}}
     return _shown(call, cloud.store.insert(objects.BUCKET, name, body, now=cloud.now))

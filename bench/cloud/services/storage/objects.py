@@ -1,10 +1,9 @@
 """Cloud Storage: objects as the JSON API shows them: write, read, list, rewrite, delete; their generations.
 
 Owns the one rule that everything else rests on: in a bucket a write gets a generation above all earlier ones, and it
-happens only when every precondition of its request holds at that moment. A live object is one row; generations that
-are kept in a versioned bucket are rows of another kind. Nothing is soft-deleted here: what is deleted for good is gone.
-Sources, read 2026-11: cloud.google.com/storage/docs/json_api/v1/objects, .../docs/request-preconditions and
-.../docs/object-versioning.
+happens only when every precondition of its request holds at that moment. What is replaced or deleted is gone, also in a
+bucket that says it keeps versions.
+Sources, read 2026-11: cloud.google.com/storage/docs/json_api/v1/objects and .../docs/request-preconditions.
 """
 
 from __future__ import annotations
@@ -17,19 +16,17 @@ from urllib.parse import quote
 
 from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import ApiError, JsonObject, condition_not_met, invalid
+from bench.cloud.errors import ApiError, JsonObject, condition_not_met
 from bench.cloud.services import bodies
 from bench.cloud.services.listings import listing, opened, sealed
 from bench.cloud.store import Resource
 from bench.cloud.wire import Response
 
-BUCKET = "storage.bucket"
-_LIVE, _NONCURRENT = "storage.object", "storage.noncurrent"
+BUCKET, OBJECT = "storage.bucket", "storage.object"
 _SAID_BY_CLIENT = frozenset(
     {"contentType", "cacheControl", "contentDisposition", "contentEncoding", "contentLanguage", "metadata",
      "customTime", "storageClass", "contexts"}
 )  # fmt: skip
-_CHECKSUMS = frozenset({"md5Hash", "crc32c"})
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 _DEFAULT_PAGE = 1000
 
@@ -43,8 +40,7 @@ def bucket(cloud: Cloud, name: str) -> Resource:
 
 
 def is_empty(cloud: Cloud, name: str) -> bool:
-    """Noncurrent generations count."""
-    return not any(cloud.store.count(kind, f"{name}/") for kind in (_LIVE, _NONCURRENT))
+    return not cloud.store.count(OBJECT, f"{name}/")
 
 
 def check(params: Mapping[str, Any], *, generation: int, metageneration: int, prefix: str = "if") -> None:
@@ -61,11 +57,10 @@ def check(params: Mapping[str, Any], *, generation: int, metageneration: int, pr
 @handles("storage.objects.insert")
 def insert_object(call: ApiCall) -> JsonObject:
     name = call.params.get("name") or call.body.get("name", "")
-    content, fields = b"", _said(call.body, _SAID_BY_CLIENT | _CHECKSUMS)
+    content, fields = b"", _said(call.body)
     if call.media is not None:
         content = call.media.data
         fields.setdefault("contentType", call.media.content_type)
-        fields |= _hashes(call.headers.get("x-goog-hash", ""))
     return _shown(call, _write(call, call.ids["bucket"], name, fields, content))
 
 
@@ -78,25 +73,21 @@ def get_object(call: ApiCall) -> JsonObject | Response:
 
 @handles("storage.objects.list")
 def list_objects(call: ApiCall) -> JsonObject:
-    """Live objects in the order of their names, and where asked for those before them; a page at a time.
-
-    Objects and the prefixes behind a delimiter share the size of a page, as in the service.
-    """
+    """Objects in the order of their names, a page at a time; prefixes behind a delimiter share its size."""
     head = f"{bucket(call.cloud, call.ids['bucket']).name}/"
-    prefix, delimiter, token = (call.params.get(key, "") for key in ("prefix", "delimiter", "pageToken"))
-    before, _, after = opened(token).partition(" ")
-    folded: dict[tuple[str, int], JsonObject | None] = {}
-    for kind in (_LIVE, _NONCURRENT)[: 1 + call.params.get("versions", False)]:
-        for held in () if call.params.get("softDeleted") else call.cloud.store.each(kind, head + prefix):
-            name = held.body["name"]
-            at = name.find(delimiter, len(prefix)) if delimiter else -1
-            key = (name, held.body["generation"]) if at < 0 else (name[: at + len(delimiter)], 0)
-            folded[key] = _shown(call, held) if at < 0 else None
-    keys = sorted(key for key in folded if key > (after, int(before or -1)))
-    page = keys[: call.params.get("maxResults") or _DEFAULT_PAGE]
-    items = [item for key in page if (item := folded[key])]
-    answer = listing("items", items, sealed(f"{page[-1][1]} {page[-1][0]}") if len(keys) > len(page) else None)
-    prefixes = [key[0] for key in page if folded[key] is None]
+    prefix, delimiter = (call.params.get(key, "") for key in ("prefix", "delimiter"))
+    folded: dict[str, JsonObject | None] = {}
+    for held in () if call.params.get("softDeleted") else call.cloud.store.each(OBJECT, head + prefix):
+        name = held.body["name"]
+        at = name.find(delimiter, len(prefix)) if delimiter else -1
+        folded[name if at < 0 else name[: at + len(delimiter)]] = _shown(call, held) if at < 0 else None
+    after = opened(call.params.get("pageToken"))
+    names = sorted(name for name in folded if name > after)
+    page = names[: call.params.get("maxResults") or _DEFAULT_PAGE]
+    answer = listing(
+        "items", [item for name in page if (item := folded[name])], sealed(page[-1]) if len(names) > len(page) else None
+    )
+    prefixes = [name for name in page if folded[name] is None]
     return {"kind": "storage#objects", **answer, **({"prefixes": prefixes} if prefixes else {})}
 
 
@@ -112,13 +103,9 @@ def change_object(call: ApiCall) -> JsonObject:
 
 @handles("storage.objects.delete")
 def delete_object(call: ApiCall) -> Response:
-    """The generation asked for goes for good; without one the live object is retired."""
     held = _found(call)
     _check(call.params, held)
-    if "generation" in call.params:
-        call.cloud.store.delete(held.kind, held.name)
-    else:
-        _retire(call.cloud, held)
+    call.cloud.store.delete(held.kind, held.name)
     return Response(204)
 
 
@@ -126,36 +113,26 @@ def delete_object(call: ApiCall) -> Response:
 def rewrite_object(call: ApiCall) -> JsonObject:
     """Done in its first call, whatever its size. Metadata is the source's unless the request has its own."""
     ids = call.ids
-    source = _find(call.cloud, ids["sourceBucket"], ids["sourceObject"], call.params.get("sourceGeneration"))
+    source = _find(call.cloud, ids["sourceBucket"], ids["sourceObject"])
     _check(call.params, source, prefix="ifSource")
-    fields = _said(call.body, _SAID_BY_CLIENT) or _said(source.body, _SAID_BY_CLIENT)
+    fields = _said(call.body) or _said(source.body)
     content = call.cloud.store.data(source.kind, source.name)
     made = _write(call, ids["destinationBucket"], ids["destinationObject"], fields, content)
     size = {"totalBytesRewritten": made.body["size"], "objectSize": made.body["size"]}
     return {"kind": "storage#rewriteResponse", **size, "done": True, "resource": _shown(call, made)}
 
 
-def _hashes(header: str) -> JsonObject:
-    """The checksums of a header `x-goog-hash: crc32c=...,md5=...`, by which a client has an upload checked."""
-    pairs = (part.strip().partition("=") for part in header.split(","))
-    names = {"crc32c": "crc32c", "md5": "md5Hash"}
-    return {names[kind]: value for kind, _, value in pairs if kind in names}
-
-
-def _said(body: JsonObject, names: frozenset[str]) -> JsonObject:
-    return {key: value for key, value in body.items() if key in names and value is not None}
+def _said(body: JsonObject) -> JsonObject:
+    return {key: value for key, value in body.items() if key in _SAID_BY_CLIENT and value is not None}
 
 
 def _found(call: ApiCall) -> Resource:
-    return _find(call.cloud, call.ids["bucket"], call.ids["object"], call.params.get("generation"))
+    return _find(call.cloud, call.ids["bucket"], call.ids["object"])
 
 
-def _find(cloud: Cloud, bucket_name: str, name: str, generation: str | None) -> Resource:
-    """The live object, or the generation asked for. Raises 404."""
-    full = f"{bucket(cloud, bucket_name).name}/{name}"
-    held = cloud.store.find(_LIVE, full)
-    if generation is not None and (held is None or held.body["generation"] != int(generation)):
-        held = cloud.store.find(_NONCURRENT, _noncurrent_name(full, int(generation)))
+def _find(cloud: Cloud, bucket_name: str, name: str) -> Resource:
+    """Raises 404."""
+    held = cloud.store.find(OBJECT, f"{bucket(cloud, bucket_name).name}/{name}")
     if held is None:
         raise ApiError(404, f"No such object: {bucket_name}/{name}")
     return held
@@ -167,20 +144,17 @@ def _check(params: Mapping[str, Any], held: Resource | None, prefix: str = "if")
 
 
 def _write(call: ApiCall, bucket_name: str, name: str, fields: JsonObject, content: bytes) -> Resource:
-    """Make a new generation of an object. fields: what the client said of it. Raises 404, 412, 400."""
+    """Make a new generation of an object. fields: what the client said of it. Raises 404 and 412."""
     cloud, holder = call.cloud, bucket(call.cloud, bucket_name)
-    current = cloud.store.find(_LIVE, f"{bucket_name}/{name}")
-    _check(call.params, current)
-    made: JsonObject = {"md5Hash": bodies.md5_base64(content), "crc32c": bodies.crc32c_base64(content)}
-    for checksum, right in made.items():
-        if fields.get(checksum, right) != right:
-            raise invalid(f"Provided {checksum} '{fields[checksum]}' does not match the calculated '{right}'.")
+    full = f"{bucket_name}/{name}"
+    _check(call.params, cloud.store.find(OBJECT, full))
     now = timestamp(cloud.now)
     body = {
         "storageClass": holder.body["fields"].get("storageClass", "STANDARD"),
         "contentType": "application/octet-stream",
         **fields,
-        **made,
+        "md5Hash": bodies.md5_base64(content),
+        "crc32c": bodies.crc32c_base64(content),
         "name": name,
         "bucket": bucket_name,
         "generation": _next_generation(cloud, bucket_name),
@@ -188,23 +162,8 @@ def _write(call: ApiCall, bucket_name: str, name: str, fields: JsonObject, conte
         "size": str(len(content)),
         **dict.fromkeys(("timeCreated", "updated", "timeStorageClassUpdated", "timeFinalized"), now),
     }
-    if current is not None:
-        _retire(cloud, current)
-    return cloud.store.insert(_LIVE, f"{bucket_name}/{name}", body, now=cloud.now, data=content)
-
-
-def _retire(cloud: Cloud, held: Resource) -> None:
-    """The live object ends: kept as noncurrent in a versioned bucket, else gone."""
-    if bucket(cloud, held.body["bucket"]).body["fields"].get("versioning", {}).get("enabled"):
-        body = {**held.body, "timeDeleted": timestamp(cloud.now)}
-        name, data = _noncurrent_name(held.name, held.body["generation"]), cloud.store.data(held.kind, held.name)
-        cloud.store.insert(_NONCURRENT, name, body, now=cloud.now, data=data)
-    cloud.store.delete(_LIVE, held.name)
-
-
-def _noncurrent_name(name: str, generation: int) -> str:
-    """Unambiguous, also for names with a #: what follows the last one has a fixed length."""
-    return f"{name}#{generation:020d}"
+    cloud.store.delete(OBJECT, full)
+    return cloud.store.insert(OBJECT, full, body, now=cloud.now, data=content)
 
 
 def _next_generation(cloud: Cloud, bucket_name: str) -> int:

@@ -36,11 +36,6 @@ class _Instances(Collection):
     kind = "redis.instance"
     locations = places.REGIONS
     new_id = "instanceId"
-    mutable = frozenset(
-        {"displayName", "labels", "memorySizeGb", "redisConfigs", "replicaCount", "readReplicasMode",
-         "persistenceConfig", "maintenancePolicy", "secondaryIpRange"}
-    )  # fmt: skip
-    fixed = None
     adds = ("createTime",)
     seconds = MappingProxyType({"create": 240.0, "patch": 60.0, "delete": 60.0})
     message = "type.googleapis.com/google.cloud.redis.v1beta1.Instance"
@@ -62,11 +57,6 @@ class _Databases(Collection):
     api = "firestore.projects.databases"
     kind = "firestore.database"
     new_id = "databaseId"
-    mutable = frozenset(
-        {"type", "concurrencyMode", "appEngineIntegrationMode", "pointInTimeRecoveryEnablement",
-         "deleteProtectionState", "tags"}
-    )  # fmt: skip
-    fixed = frozenset({"locationId", "databaseEdition", "cmekConfig"})
     adds = ("createTime", "updateTime", "etag")
     seconds = MappingProxyType({"create": 60.0, "patch": 5.0, "delete": 5.0})
     message = "type.googleapis.com/google.firestore.admin.v1.Database"

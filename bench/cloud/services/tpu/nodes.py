@@ -105,7 +105,7 @@ def _limited(call: ApiCall, node: TpuNode) -> ApiError | None:
 
 
 def _check_fields(sent: JsonObject) -> None:
-    bodies.check_labels(sent.get("labels", {}), field="node.labels")
+    bodies.check_labels(sent.get("labels", {}))
     sizes = [(key, len(value.encode())) for key, value in sent.get("metadata", {}).items()]
     whole = sum(len(key.encode()) + size for key, size in sizes)
     if whole > _MOST_METADATA or any(size > _LONGEST_METADATA_VALUE for _, size in sizes):
@@ -152,7 +152,7 @@ def _check_references(cloud: Cloud, project: str, zone: str, node: JsonObject) -
         for field in places_of.keys() & config.keys():
             kind, place = places_of[field]
             link = config[field] if "/" in config[field] else f"{place}/{config[field]}"
-            name = compute.relative(cloud, f"projects/{project}", link, field=field)
+            name = compute.relative(f"projects/{project}", link)
             if name.startswith(f"projects/{project}/") and cloud.store.find(kind, name) is None:
                 raise invalid(f"The {field} '{link}' was not found.", field=f"node.network_config.{field}")
-    check_account(cloud, project, node.get("serviceAccount", {}).get("email", ""), "node.service_account.email")
+    check_account(cloud, project, node.get("serviceAccount", {}).get("email", ""))
