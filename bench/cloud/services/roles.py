@@ -1,16 +1,13 @@
 """Which IAM roles exist.
 
 Owns the predefined roles of the services that the local cloud serves, so that a misspelt one is refused as Google
-refuses it. Of a published service that is not listed any well-formed role is taken.
+refuses it. Of a service that is not listed any well-formed role is taken.
 Source: cloud.google.com/iam/docs/roles-permissions, read 2026-11.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
-
-from bench.cloud import discovery
 
 _BASIC = frozenset({"owner", "editor", "viewer", "browser"})
 _PREDEFINED = re.compile(r"roles/(?:([a-z][A-Za-z0-9]*)\.)?([a-z][A-Za-z0-9]*)")
@@ -83,15 +80,6 @@ _ODD = frozenset(
 )  # fmt: skip
 
 
-# Prefixes of predefined roles that no published service is called by.
-_OTHER_PREFIXES = frozenset(
-    {"actions", "anthos", "appengineflex", "automl", "axt", "billing", "binaryauthorization", "bigquerydatatransfer",
-     "cloudasset", "cloudsql", "cloudtrace", "consumerprocurement", "containerregistry", "dataproc", "earthengine",
-     "endpoints", "errorreporting", "gkehub", "iam", "iap", "identityplatform", "multiclusteringress", "oslogin",
-     "pubsublite", "recommender", "servicemanagement", "source", "stackdriver", "storagetransfer", "vpcaccess"}
-)  # fmt: skip
-
-
 def exists(role: str) -> bool:
     """Whether a binding may name this role: basic, predefined, or a custom role by its path."""
     if role in _ODD or _CUSTOM.fullmatch(role):
@@ -103,10 +91,4 @@ def exists(role: str) -> bool:
     if service is None:
         return name in _BASIC
     known = _OF_SERVICE.get(service)
-    return service in _prefixes() if known is None else name in known
-
-
-@cache
-def _prefixes() -> frozenset[str]:
-    """What stands before the period of a predefined role: mostly the name of a service that Google publishes."""
-    return _OTHER_PREFIXES | {service.partition(".")[0] for service in discovery.published()}
+    return known is None or name in known

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.cloud.errors import ApiError
-from bench.cloud.services.bodies import crc32c_base64
 from bench.cloud.testing import TestCloud
 from bench.cloud.wire import Media, multipart
 from bench.tests.cloud.cloud_clients import ask
@@ -35,13 +34,6 @@ def test_a_multipart_body_loses_no_byte(data: bytes, described: dict[str, str], 
 def test_a_broken_multipart_body_is_refused(body: bytes) -> None:
     with pytest.raises(ApiError):
         multipart("multipart/related; boundary=b", body)
-
-
-def test_an_upload_whose_checksum_header_differs_is_refused(cloud: TestCloud) -> None:
-    ask(cloud.url, "POST", "/storage/v1/b?project=lab", {"name": "bucket-of-tests"})
-    for checksum, status in (("AAAAAA==", 400), (crc32c_base64(b'"late"'), 200)):
-        header = {"X-Goog-Hash": f"crc32c={checksum}"}
-        assert ask(cloud.url, "POST", f"{UPLOAD}?uploadType=media&name=a", "late", **header)[0] == status
 
 
 def test_an_upload_whose_client_goes_away_in_its_middle_writes_nothing(cloud: TestCloud) -> None:

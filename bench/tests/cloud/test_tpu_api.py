@@ -40,7 +40,7 @@ REFUSED: list[dict[str, Any]] = [
     {"acceleratorType": "v5litepod-5"}, {"acceleratorType": "v4-8"}, {"acceleratorType": None},
     {"acceleratorType": None, "acceleratorConfig": {"type": "V4", "topology": "3x3x3"}},
     {"runtimeVersion": "tpu-ubuntu"}, {"runtimeVersion": None}, {"labels": {"Upper": "x"}},
-    {"labels": {f"k{number}": "" for number in range(65)}}, {"labels": {"k": "v" * 64}},
+    {"labels": {"k": "v" * 64}},
     {"metadata": {"startup-script": "x" * (256 * KILOBYTE + 1)}},
     {"metadata": {f"k{number}": "x" * 200 * KILOBYTE for number in range(3)}},
     {"serviceAccount": {"email": "gone@lab.iam.gserviceaccount.com"}},
@@ -50,7 +50,7 @@ REFUSED: list[dict[str, Any]] = [
     {"networkConfig": {"subnetwork": f"{URL}/regions/us-west4/subnetworks/gone"}},
 ]  # fmt: skip
 TAKEN: list[dict[str, Any]] = [
-    {"metadata": {"k" * 128: "x" * 256 * KILOBYTE}, "labels": {f"k{number}": "" for number in range(64)}},
+    {"metadata": {"k" * 128: "x" * 256 * KILOBYTE}},
     *({"networkConfig": {"network": f"{at}default", "subnetwork": "default"}} for at in ("", "global/networks/",
       f"{NAMED}/")),
     {"networkConfig": {"network": "projects/host/global/networks/shared"}},

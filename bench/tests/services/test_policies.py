@@ -39,7 +39,7 @@ MEMBERS = [
 ROLES = [
     (200, "roles/owner"), (200, "roles/tpu.viewer"), (200, "roles/bigquery.dataViewer"), (200, "roles/cloudsql.client"),
     (200, "projects/policy-lab/roles/tpuLister"), (200, "roles/compute.instanceAdmin.v1"), (400, "viewer"), (400, ""),
-    (400, "roles/reader"), (400, "roles/storage.objectReader"), (400, "roles/tpu.user"), (400, "roles/tpuu.viewer"),
+    (400, "roles/reader"), (400, "roles/storage.objectReader"), (400, "roles/tpu.user"),
 ]  # fmt: skip
 CONDITIONS = [
     (200, 3, TIMED), (400, 1, TIMED), (400, 3, {"title": "t"}), (400, 3, {"expression": "true"}),

@@ -7,7 +7,6 @@ Source: cloud.google.com/run/docs/reference/rest/v2, read 2026-11.
 
 from __future__ import annotations
 
-import uuid
 from types import MappingProxyType
 
 from bench.cloud.cloud import Cloud
@@ -37,7 +36,6 @@ class _Deployed(Collection):
         generation = str(held.generation)
         return {
             **super().shown(cloud, held),
-            "uid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{held.name} {held.created}")),
             "generation": generation,
             "observedGeneration": generation,
             "launchStage": held.body.get("launchStage", "GA"),
@@ -59,9 +57,7 @@ class _Services(_Deployed):
         shown = super().shown(cloud, held)
         _, project, _, location, _, identity = held.name.split("/")
         url = f"https://{identity}-{cloud.project(project).number}.{location}.run.app"
-        revision = f"{held.name}/revisions/{identity}-{int(shown['generation']):05d}"
-        made = {"uri": url, "urls": [url], "latestCreatedRevision": revision, "latestReadyRevision": revision}
-        return {"ingress": "INGRESS_TRAFFIC_ALL", **shown, **made}
+        return {"ingress": "INGRESS_TRAFFIC_ALL", **shown, "uri": url, "urls": [url]}
 
 
 class _Jobs(_Deployed):

@@ -17,7 +17,7 @@ from cronsim import CronSim, CronSimError
 from bench.cloud.clock import DueEvent, timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles, reacts
 from bench.cloud.errors import ApiError, JsonObject, invalid
-from bench.cloud.services import bodies, places
+from bench.cloud.services import places
 from bench.cloud.services.cloud_run import api as cloud_run
 from bench.cloud.services.collection import Collection
 from bench.cloud.services.pubsub import api as pubsub
@@ -28,8 +28,6 @@ _RUN = re.compile(r"https://run\.googleapis\.com/v2/(projects/[^/]+/locations/[^
 
 
 class _Jobs(Collection):
-    """A row has the job as it was declared, and beside it what has become of it."""
-
     api = "cloudscheduler.projects.locations.jobs"
     kind = "cloudscheduler.job"
     locations = places.REGIONS
@@ -37,18 +35,17 @@ class _Jobs(Collection):
     def new_name(self, call: ApiCall) -> str:
         return self.prefix(call) + call.body.get("name", "").rpartition("/")[2]
 
+    # Without a mask the body is the whole job, as the Google provider sends it.
+    mask = "whole"
+
     def merged(self, call: ApiCall, held: Resource) -> JsonObject:
-        """Without a mask the body is the whole job, as the Google provider sends it."""
-        mask = call.params.get("updateMask") or "*"
-        job = bodies.masked(held.body["job"], self.kept(call.body), mask)
-        return {**held.body, "job": job}
+        return {**super().merged(call, held), "state": held.body["state"]}
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
-        row = body if "job" in body else {"job": body, "state": "ENABLED"}
-        _next(row["job"], cloud.now)
-        if target := row["job"].get("pubsubTarget"):
+        _next(body, cloud.now)
+        if target := body.get("pubsubTarget"):
             pubsub.TOPICS.named(cloud, target.get("topicName", ""))
-        return row
+        return {"state": "ENABLED", **body}
 
     def clear(self, call: ApiCall, held: Resource) -> None:
         call.cloud.timeline.cancel(held.name)
@@ -59,12 +56,7 @@ class _Jobs(Collection):
         return super().answer(call, method, held)
 
     def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        shown = {
-            "name": held.name,
-            "userUpdateTime": timestamp(held.created),
-            **{key: held.body[key] for key in ("state", "lastAttemptTime", "status") if key in held.body},
-            **held.body["job"],
-        }
+        shown = {**super().shown(cloud, held), "userUpdateTime": timestamp(held.created)}
         planned = cloud.timeline.planned(held.name)
         return {**shown, "scheduleTime": timestamp(planned[0].due)} if planned else shown
 
@@ -100,7 +92,7 @@ def _attempt(cloud: Cloud, held: Resource) -> Resource:
     body = {**held.body, "lastAttemptTime": timestamp(cloud.now)}
     body.pop("status", None)
     try:
-        _call(cloud, held.body["job"])
+        _call(cloud, held.body)
     except ApiError as refusal:
         body["status"] = refusal.as_rpc()
     return cloud.store.replace(held, body, now=held.updated)
@@ -118,7 +110,7 @@ def _plan(cloud: Cloud, held: Resource) -> None:
     """Plan the next time alone: its reaction plans the one after it, so each happens once and at its own time."""
     cloud.timeline.cancel(held.name)
     if held.body["state"] == "ENABLED":
-        cloud.timeline.add(_next(held.body["job"], cloud.now), _FIRE, held.name)
+        cloud.timeline.add(_next(held.body, cloud.now), _FIRE, held.name)
 
 
 def _next(job: JsonObject, now: float) -> float:

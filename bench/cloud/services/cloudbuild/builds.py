@@ -77,13 +77,12 @@ def add(
     *,
     own: Mapping[str, str],
     builtin: Mapping[str, str] = MappingProxyType({}),
-    heard: substitutions.Heard | None = None,
     **more: Any,
 ) -> Resource:
     """Put a build into the queue of `parent` (`projects/P/locations/L`).
 
     template: its configuration, with variables. own: a person's substitutions. builtin: what a trigger and its event
-    know. heard: the message that started it. more: fields that only the service sets.
+    know. more: fields that only the service sets.
     """
     identity = made_id(cloud, KIND)
     _, project_id, _, location = parent.split("/")
@@ -95,7 +94,7 @@ def add(
         "BUILD_ID": identity,
         "LOCATION": location,
     }
-    values = substitutions.resolved(own, known, heard)
+    values = substitutions.resolved(own, known)
     body = {
         **_DEFAULTS,
         **substitutions.applied(template, {**known, **values}),

@@ -1,7 +1,6 @@
 """What starts builds: a push to a linked repository, a message to a topic, and a person who runs a trigger.
 
-Owns which triggers an event is for and what a build is told of it. A trigger whose configuration is in a file of the
-repository starts nothing, since the local cloud keeps no files of repositories.
+Owns which triggers an event is for and what a build is told of it.
 Sources, read 2026-11-21: https://cloud.google.com/build/docs/automating-builds/create-manage-triggers and
 https://cloud.google.com/build/docs/automating-builds/automate-builds-pubsub-events
 """
@@ -15,9 +14,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import JsonObject, invalid
+from bench.cloud.errors import JsonObject
 from bench.cloud.services.cloudbuild import builds, connections
-from bench.cloud.services.cloudbuild.substitutions import Heard
+from bench.cloud.services.cloudbuild.substitutions import bound
 from bench.cloud.services.cloudbuild.triggers import TRIGGERS
 from bench.cloud.services.pubsub import api as pubsub
 from bench.cloud.store import Resource
@@ -67,8 +66,8 @@ def on_message(cloud: Cloud, topic: str, message: JsonObject) -> None:
     """Start every trigger that listens to a topic."""
     for trigger in _each(cloud):
         listens = trigger.body.get("pubsubConfig", {}).get("topic") == topic
-        if listens and "build" in trigger.body and not trigger.body.get("disabled"):
-            _start(cloud, trigger, message=message)
+        if listens and not trigger.body.get("disabled"):
+            _start(cloud, trigger, own=bound(trigger.body.get("substitutions", {}), message))
 
 
 pubsub.LISTENERS.append(on_message)
@@ -84,9 +83,7 @@ def run_trigger(call: ApiCall) -> JsonObject:
     if not repository:
         return builds.operation(_start(call.cloud, trigger, own=own))
     branch, tag = source.get("branchName", ""), source.get("tagName", "")
-    commit = source.get("commitSha") or (head(call.cloud, repository, branch or tag) if branch or tag else "")
-    if not commit:
-        raise invalid("Nothing says what to build: name a branch, a tag or a commit.")
+    commit = source.get("commitSha") or head(call.cloud, repository, branch or tag)
     push = PushedCommits(repository=repository, commit=commit, changed=(), branch=branch, tag=tag)
     return builds.operation(_start(call.cloud, trigger, push=push, own=own))
 
@@ -135,12 +132,10 @@ def _answered(cloud: Cloud, trigger: Resource, push: PushedCommits) -> Outcome:
         against = "the trigger is disabled"
     elif connections.CONNECTIONS.named(cloud, config["repository"].partition("/repositories/")[0]).body.get("disabled"):
         against = "its connection is disabled"
-    elif "build" not in body:
-        against = "its configuration is in a file of the repository"
     elif kind not in refs:
         against = f"it answers no {kind}"
     # RE2 searches, so that `main` also stands for `maintenance`; the anchors are a person's.
-    elif bool(re.search(refs[kind], ref)) == refs.get("invertRegex", False):
+    elif not re.search(refs[kind], ref):
         against = f"{kind} {ref} is not one of its"
     elif (included or ignored) and not files:
         against = "no changed file passes its filters"
@@ -156,14 +151,12 @@ def _start(
     *,
     push: PushedCommits | None = None,
     own: Mapping[str, str] | None = None,
-    message: JsonObject | None = None,
 ) -> Resource:
     body, (parent, _, identity) = trigger.body, trigger.name.partition("/triggers/")
-    template = body.get("build", {})
+    template = body["build"]
     account = body.get("serviceAccount") or template.get("serviceAccount", "")
     builtin = {
         "TRIGGER_NAME": body["name"],
-        **({"SERVICE_ACCOUNT": account, "SERVICE_ACCOUNT_EMAIL": account.rpartition("/")[2]} if account else {}),
         **(push.known if push else {}),
     }
     more: JsonObject = {"buildTriggerId": identity, **({"serviceAccount": account} if account else {})}
@@ -182,7 +175,6 @@ def _start(
         parent,
         template,
         own={**template.get("substitutions", {}), **body.get("substitutions", {}), **(own or {})},
-        builtin={key: value for key, value in builtin.items() if value},
-        heard=Heard(message, body.get("substitutions", {}).keys()) if message else None,
+        builtin=builtin,
         **more,
     )

@@ -9,50 +9,45 @@ https://cloud.google.com/build/docs/configuring-builds/use-bash-and-bindings-in-
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from bench.cloud.errors import JsonObject, invalid
+from bench.cloud.errors import JsonObject
 
-_REFERENCE = re.compile(
-    r"\$(?:(?P<dollar>\$)|\((?P<binding>body[^)]*)\)|\{(?P<braced>[^}]*)\}|(?P<bare>[A-Z_][A-Z0-9_]*))"
-)
+_REFERENCE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>[^}]*)\}|(?P<bare>[A-Z_][A-Z0-9_]*))")
+_BINDING = re.compile(r"\$\(body\.message\.attributes\.([^)]*)\)")
 _PLAIN = frozenset({"script", "substitutions"})
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """A Pub/Sub message, and the substitutions that may speak of it: those of the trigger, not those of its build."""
+def bound(own: Mapping[str, str], message: JsonObject) -> dict[str, str]:
+    """Substitutions with what they take from a message, which names no variables; empty where the message lacks it."""
 
-    message: JsonObject
-    names: Collection[str]
+    def one(hit: re.Match[str]) -> str:
+        return message.get("attributes", {}).get(hit[1], "").replace("$", "$$")
+
+    return {name: _BINDING.sub(one, text) for name, text in own.items()}
 
 
-def resolved(own: Mapping[str, str], builtin: Mapping[str, str], heard: Heard | None = None) -> dict[str, str]:
-    """A person's substitutions with their values worked out: they may name one another, what is built in, a message.
+def resolved(own: Mapping[str, str], builtin: Mapping[str, str]) -> dict[str, str]:
+    """A person's substitutions with their values worked out: they may name one another, and what is built in.
 
-    What a binding names and the message lacks is empty; without a message it stays as it is. Raises 400 for a circle.
+    One that names itself, or another that does so, is empty there.
     """
     done: dict[str, str] = {}
 
-    def value_of(name: str, asking: tuple[str, ...]) -> str:
-        if name in asking:
-            raise invalid(f"Substitutions name one another in a circle: {' -> '.join([*asking, name])}.")
-        if name not in own:
-            return builtin.get(name, "")
-        if name not in done:
-            message = heard.message if heard and name in heard.names else None
-            done[name] = _expanded(own[name], lambda inner: value_of(inner, (*asking, name)), message)
-        return done[name]
+    def value_of(name: str) -> str:
+        if name not in done and name in own:
+            done[name] = ""
+            done[name] = _expanded(own[name], value_of)
+        return done.get(name, builtin.get(name, ""))
 
-    return {name: value_of(name, ()) for name in own}
+    return {name: value_of(name) for name in own}
 
 
 def applied(value: Any, values: Mapping[str, str]) -> Any:
     """A build's configuration with its variables filled in; one without a value becomes empty."""
     if isinstance(value, str):
-        return _expanded(value, lambda name: values.get(name, ""), None)
+        return _expanded(value, lambda name: values.get(name, ""))
     if isinstance(value, list):
         return [applied(item, values) for item in value]
     if isinstance(value, dict):
@@ -60,18 +55,5 @@ def applied(value: Any, values: Mapping[str, str]) -> Any:
     return value
 
 
-def _expanded(text: str, value_of: Any, message: JsonObject | None) -> str:
-    def one(hit: re.Match[str]) -> str:
-        if hit["dollar"]:
-            return "$"
-        if hit["binding"]:
-            return hit[0] if message is None else _bound(message, hit["binding"])
-        return value_of(hit["braced"] or hit["bare"])
-
-    return _REFERENCE.sub(one, text)
-
-
-def _bound(message: JsonObject, path: str) -> str:
-    """What `body.message.attributes.NAME` names; other parts of a message are not read here."""
-    name = path.removeprefix("body.message.attributes.")
-    return message.get("attributes", {}).get(name, "")
+def _expanded(text: str, value_of: Callable[[str], str]) -> str:
+    return _REFERENCE.sub(lambda hit: "$" if hit["dollar"] else value_of(hit["braced"] or hit["bare"]), text)

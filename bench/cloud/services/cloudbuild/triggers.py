@@ -20,7 +20,10 @@ from bench.cloud.services.pubsub import api as pubsub
 from bench.cloud.store import Resource
 from infra.model.images.globs import is_path_filter
 
-_UNSERVED = ("gitFileSource", "autodetect", "github", "webhookConfig", "triggerTemplate", "filter", "approvalConfig")
+_UNSERVED = frozenset(
+    {"filename", "gitFileSource", "autodetect", "github", "webhookConfig", "triggerTemplate", "filter",
+     "approvalConfig"}
+)  # fmt: skip
 
 
 class _Triggers(Collection):
@@ -74,16 +77,13 @@ TRIGGERS = _Triggers()
 
 def _check(cloud: Cloud, parent: str, body: JsonObject) -> None:
     """parent: `projects/P/locations/L`. Raises 400 and 501, or 404 for what a trigger refers to."""
-    if unserved := [key for key in _UNSERVED if key in body]:
+    if unserved := sorted(_UNSERVED & body.keys()):
         raise ApiError(501, f"The local cloud has no triggers with {' and '.join(unserved)}.")
-    if ("build" in body) == ("filename" in body):
-        raise invalid("Exactly one of build, filename, git_file_source and autodetect must be set.")
     for key in ("includedFiles", "ignoredFiles"):
         for pattern in body.get(key, []):
             if not is_path_filter(pattern):
                 raise ApiError(501, f"The local cloud does not read the file filter '{pattern}'.")
-    if "build" in body:
-        check_build({"serviceAccount": body.get("serviceAccount"), **body["build"]})
+    check_build({"serviceAccount": body.get("serviceAccount"), **body.get("build", {})})
     check_account(cloud, parent.split("/")[1], body.get("serviceAccount", "").rpartition("/")[2])
     if config := body.get("repositoryEventConfig"):
         REPOSITORIES.named(cloud, config.get("repository", ""))

@@ -146,13 +146,9 @@ def _shown(group: MachineGroup) -> JsonObject:
     place = f"projects/{group.project}/zones/{group.zone}"
     return {
         "kind": "compute#instanceGroupManager",
-        "id": str(int(_digest(group.pool, group.zone)[:15], 16)),
-        "creationTimestamp": timestamp(group.pool.created),
         "name": group.name,
         "zone": place,
-        "baseInstanceName": group.name.removesuffix("-grp"),
         "instanceGroup": f"{place}/instanceGroups/{group.name}",
         "selfLink": group.link,
         "targetSize": group.size,
-        "status": {"isStable": group.pool.body["status"] == "RUNNING"},
     }

@@ -28,7 +28,7 @@ from bench.cloud.services.gke.base import (
     linked,
 )
 from bench.cloud.services.gke.nodes import groups
-from bench.cloud.services.gke.shape import PoolShape, check_size, hold_chips, lack, machine_in, why_lacking
+from bench.cloud.services.gke.shape import PoolShape, check_size, hold_chips, lack, machine_in
 from bench.cloud.services.policies import check_account
 from bench.cloud.store import Resource
 from infra.model.catalogue import region_of
@@ -64,7 +64,7 @@ class _NodePools(OfGke):
         cluster = cloud.store.get(CLUSTER, self.parent(call))
         check_idle(cloud, cluster.name)
         made, error = make_pool(call, cluster, name, self.sent(call))
-        failed = {"status": "ERROR", **why_lacking(error)} if error else None
+        failed = {"status": "ERROR", "statusMessage": error["message"]} if error else None
         after = {**RUNNING, HIDDEN: {"size": made.body["initialNodeCount"]}}
         return begin(call, "CREATE_NODE_POOL", name, 150.0, after, failed=failed, error=error)
 
@@ -165,11 +165,11 @@ def set_size(call: ApiCall) -> JsonObject:
     check_size(shape, nodes)
     check_idle(cloud, cluster_of(held.name))
     error = lack(call, held.name, shape, max(0, nodes - hidden(held)["size"]))
-    failed = {"status": "RUNNING_WITH_ERROR", **why_lacking(error)} if error else {}
+    failed = {"status": "RUNNING_WITH_ERROR", "statusMessage": error["message"]} if error else {}
     if error is None:
         held = hold_chips(cloud, held, shape, nodes)
     changed(cloud, held, {"status": "RECONCILING"})
-    after = {**RUNNING, "statusMessage": "", "conditions": [], HIDDEN: {"size": nodes}}
+    after = {**RUNNING, "statusMessage": "", HIDDEN: {"size": nodes}}
     return begin(call, "SET_NODE_POOL_SIZE", held.name, 90.0, after, failed=failed, error=error)
 
 

@@ -137,7 +137,7 @@ def lack(call: ApiCall, name: str, shape: PoolShape, nodes: int) -> JsonObject |
         limit, error = refusal
         if limit.refuse == "request" and scope.capacity != "reserved":
             raise _over_quota(limit, cloud.limits.held(limit.scope), asked)
-        return {**rpc_status("RESOURCE_EXHAUSTED", error.message), "condition": "GCE_QUOTA_EXCEEDED"}
+        return rpc_status("RESOURCE_EXHAUSTED", error.message)
     target = target_of(call, name, zone=zone, accelerator=shape.accelerator)
     if nodes and (rule := cloud.faults.strike("stockout", target, cloud.now)):
         text = rule.message or (
@@ -145,7 +145,7 @@ def lack(call: ApiCall, name: str, shape: PoolShape, nodes: int) -> JsonObject |
             f"{zone}' does not have enough resources available to fulfill the request. Try a different zone, or try "
             "again later."
         )
-        return {**rpc_status("RESOURCE_EXHAUSTED", text), "condition": "GCE_STOCKOUT"}
+        return rpc_status("RESOURCE_EXHAUSTED", text)
     return struck(call, target)
 
 
@@ -155,8 +155,7 @@ def _over_quota(limit: Limit, held: int, asked: int) -> ApiError:
     return ApiError(
         403,
         f'Insufficient regional quota to satisfy request: resource "{kind}_{limit.scope.generation.upper()}": request '
-        f"requires '{asked}.0' and is short '{asked - left}.0'. project has a quota of '{limit.chips}.0' with "
-        f"'{left}.0' available.",
+        f"requires {asked} chips, and {left} of {limit.chips} are left.",
         reason="forbidden",
     )
 
@@ -170,9 +169,3 @@ def hold_chips(cloud: Cloud, held: Resource, shape: PoolShape, nodes: int) -> Re
         if nodes:
             cloud.limits.take(holder, scope, nodes * shape.machine.chips)
     return changed(cloud, held, holders=holders)
-
-
-def why_lacking(error: JsonObject) -> JsonObject:
-    """How a pool shows why some of its nodes are missing; takes the condition from the error, whose own it is not."""
-    code, text = error.pop("condition", "UNKNOWN"), error["message"]
-    return {"statusMessage": text, "conditions": [{"code": code, "message": text}]}

@@ -8,7 +8,6 @@ projects.metrics, read 2026-11.
 
 from __future__ import annotations
 
-from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud
 from bench.cloud.errors import JsonObject, failed_precondition
 from bench.cloud.services import bodies
@@ -35,9 +34,6 @@ class _Switched(_Numbered):
         mask = bodies.mask_paths(call.params.get("updateMask"))
         sent = call.body if not mask or "enabled" in mask else held.body
         return {**super().merged(call, held), "enabled": sent.get("enabled", True)}
-
-    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        return {**super().shown(cloud, held), "creationRecord": {"mutateTime": timestamp(held.created)}}
 
 
 class _AlertPolicies(_Switched):

@@ -74,13 +74,13 @@ def get_service(call: ApiCall) -> JsonObject:
     return _service(call, *_asked(call))
 
 
-@handles("serviceusage.services.enable", "serviceusage.services.disable", "serviceusage.services.batchEnable")
+@handles("serviceusage.services.enable", "serviceusage.services.batchEnable")
 def switch_services(call: ApiCall) -> JsonObject:
-    verb, on, names = call.method.rpartition(".")[2], not call.method.endswith(".disable"), _asked(call)
+    verb, names = call.method.rpartition(".")[2], _asked(call)
     settings = {f"{_KIND}/{_parent(call)}/{name}" for name in names}
-    changed = {key for key in settings if call.cloud.store.setting(key, default=False) != on}
+    changed = {key for key in settings if not call.cloud.store.setting(key)}
     for key in changed:
-        call.cloud.store.set_setting(key, on)
+        call.cloud.store.set_setting(key, value=True)
     services = [_service(call, name) for name in names]
     said = {"services": services} if verb == "batchEnable" else {"service": services[0]}
     response = {"@type": f"{_TYPE}.{verb[0].upper()}{verb[1:]}Service{'s' * (verb == 'batchEnable')}Response", **said}

@@ -19,11 +19,6 @@ from bench.cloud.store import Resource
 from bench.cloud.wire import Response
 
 _SOFT_DELETE_SECONDS = "604800"
-_LOCK_SECONDS = 90.0 * 86400
-_MADE_BY_SERVER = frozenset(
-    {"kind", "id", "selfLink", "projectNumber", "timeCreated", "updated", "metageneration", "etag", "generation",
-     "locationType", "owner"}
-)  # fmt: skip
 
 
 @handles("storage.buckets.insert")
@@ -105,7 +100,7 @@ def _found(call: ApiCall) -> Resource:
 
 def _changed(fields: JsonObject, sent: JsonObject) -> JsonObject:
     """The fields with those that were sent; unset ones are dropped."""
-    fields = bodies.merged(fields, {key: value for key, value in sent.items() if key not in _MADE_BY_SERVER})
+    fields = bodies.merged(fields, sent)
     bodies.check_labels(fields.get("labels", {}))
     return {key: value for key, value in fields.items() if value not in ("", [], {})}
 
@@ -133,8 +128,9 @@ def _initial(held: Resource) -> JsonObject:
 def _shown(call: ApiCall, held: Resource) -> JsonObject:
     fields = held.body["fields"]
     created = timestamp(held.created)
-    soft = {"retentionDurationSeconds": _SOFT_DELETE_SECONDS, "effectiveTime": created}
     return {
+        "storageClass": "STANDARD",
+        **fields,
         "kind": "storage#bucket",
         "id": held.name,
         "selfLink": f"{call.base}b/{held.name}",
@@ -145,19 +141,10 @@ def _shown(call: ApiCall, held: Resource) -> JsonObject:
         "timeCreated": created,
         "updated": timestamp(held.updated),
         "locationType": "region" if "-" in fields["location"] else "multi-region",
-        "storageClass": "STANDARD",
-        **fields,
-        "softDeletePolicy": {**soft, **fields.get("softDeletePolicy", {})},
-        "iamConfiguration": _iam_configuration(fields.get("iamConfiguration", {}), held),
-    }
-
-
-def _iam_configuration(sent: JsonObject, held: Resource) -> JsonObject:
-    uniform: JsonObject = {"enabled": False, **(sent.get("uniformBucketLevelAccess") or {})}
-    if uniform["enabled"]:
-        uniform.setdefault("lockedTime", timestamp(held.created + _LOCK_SECONDS))
-    return {
-        "publicAccessPrevention": sent.get("publicAccessPrevention", "inherited"),
-        "uniformBucketLevelAccess": uniform,
-        "bucketPolicyOnly": uniform,
+        "softDeletePolicy": {"retentionDurationSeconds": _SOFT_DELETE_SECONDS, **fields.get("softDeletePolicy", {})},
+        "iamConfiguration": {
+            "publicAccessPrevention": "inherited",
+            "uniformBucketLevelAccess": {"enabled": False},
+            **fields.get("iamConfiguration", {}),
+        },
     }

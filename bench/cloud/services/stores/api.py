@@ -8,14 +8,12 @@ cloud.google.com/firestore/docs/reference/rest/v1/projects.databases, read 2026-
 from __future__ import annotations
 
 import ipaddress
-import uuid
 from types import MappingProxyType
 
 from bench.cloud.cloud import ApiCall, Cloud
 from bench.cloud.errors import JsonObject, failed_precondition
 from bench.cloud.services import places
 from bench.cloud.services.collection import Collection
-from bench.cloud.services.compute.networks import usable_network
 from bench.cloud.store import Resource
 
 _INSTANCE = {
@@ -43,11 +41,10 @@ class _Instances(Collection):
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         _, project, _, region, *_ = name.split("/")
         zone = f"{region}-{places.REGIONS[region][0][-1]}"
-        whole = {"authorizedNetwork": f"projects/{project}/global/networks/default", "locationId": zone}
-        kept: JsonObject = {**_INSTANCE, **whole, **body}
-        network = usable_network(cloud, name, kept["authorizedNetwork"]).name
-        made = {"host": str(ipaddress.IPv4Network(kept["reservedIpRange"])[3]), "port": 6379, "state": "READY"}
-        return {**kept, **made, "authorizedNetwork": network, "currentLocationId": kept["locationId"]}
+        whole = {"authorizedNetwork": f"projects/{project}/global/networks/default", "locationId": zone, **body}
+        host = str(ipaddress.IPv4Network(body.get("reservedIpRange", _INSTANCE["reservedIpRange"]))[3])
+        made = {"host": host, "port": 6379, "state": "READY", "currentLocationId": whole["locationId"]}
+        return {**_INSTANCE, **whole, **made}
 
 
 _Instances()
@@ -68,9 +65,6 @@ class _Databases(Collection):
         """Raises 400 for one that is protected."""
         if held.body["deleteProtectionState"] == "DELETE_PROTECTION_ENABLED":
             raise failed_precondition("Delete protection is enabled for the database.")
-
-    def shown(self, cloud: Cloud, held: Resource) -> JsonObject:
-        return {**super().shown(cloud, held), "uid": str(uuid.uuid5(uuid.NAMESPACE_URL, f"{held.name} {held.created}"))}
 
 
 _Databases()
