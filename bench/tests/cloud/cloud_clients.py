@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from bench.cloud.cloud import Cloud
@@ -18,8 +18,8 @@ from bench.cloud.tls import Tls
 from bench.cloud.wire import HttpRequest
 from bench.tests.recording import settled, without
 
-Row = tuple[str, str, Any, int]
-"""A verb, a path, a body, and the status of the answer."""
+Row: TypeAlias = tuple[Any, ...]
+"""A verb, a path, a body (None where left out), and the status of the answer (200)."""
 ANSWERS = Path(__file__).with_name("answers")
 OF_CHANCE = frozenset({"ciphertext", "ciphertextCrc32c", "pid", "uptimeSeconds", "milliseconds"})
 """Members of answers that no two runs have alike."""
@@ -76,7 +76,8 @@ class Direct:
         """Ask what each row says, a second after the one before, and compare; the whole answers, a line each."""
         lines = []
         with settled(""):
-            for verb, path, body, status in rows:
+            for row in rows:
+                verb, path, body, status = _completed(*row)
                 self.wall.advance(1)
                 answered, found = self.ask(verb, f"/{path}", body)
                 assert answered == status, (verb, path, found)
@@ -84,6 +85,10 @@ class Direct:
                     json.dumps([verb, path, answered, without(found, OF_CHANCE)], ensure_ascii=False, sort_keys=True)
                 )
         return lines
+
+
+def _completed(verb: str, path: str, body: Any = None, status: int = 200) -> tuple[str, str, Any, int]:
+    return verb, path, body, status
 
 
 def compared(lines: list[str], name: str, update: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import uuid
 from typing import Any
 
@@ -25,7 +24,6 @@ POLICY = {"bindings": [{"role": "roles/cloudbuild.readTokenAccessor", "members":
 TRIGGER_1, BUILD_1, BUILD_2 = (
     str(uuid.uuid5(uuid.NAMESPACE_URL, f"cloudbuild.{each}")) for each in ("trigger 1", "build 1", "build 2")
 )
-OPERATION = f"v1/{PARENT}/operations/{base64.urlsafe_b64encode(BUILD_1.encode()).decode()}"
 
 
 def trigger(name: str, status: int = 200, **more: Any) -> Row:
@@ -47,9 +45,9 @@ def run(name: str, source: Any, status: int = 200) -> Row:
 
 
 WORLD: list[Row] = [
-    ("POST", f"v2/{PARENT}/connections?connectionId=host", {"githubConfig": {}}, 200),
-    ("POST", f"v2/{CONNECTION}/repositories?repositoryId=levanter", URI, 200),
-    ("PUT", f"v1/{TOPIC}", {}, 200),
+    ("POST", f"v2/{PARENT}/connections?connectionId=host", {"githubConfig": {}}),
+    ("POST", f"v2/{CONNECTION}/repositories?repositoryId=levanter", URI),
+    ("PUT", f"v1/{TOPIC}", {}),
 ]
 ECHO: Any = {
     "includedFiles": ["images/**"], "substitutions": {"_EMPTY": "", "_TAG": "x"},
@@ -64,11 +62,11 @@ ENDED = {"one": {"status": "SUCCESS", "seconds": 1.5}, "1": {"status": "FAILURE"
 CALLS: dict[str, list[Row]] = {
     "triggers": [
         trigger("echo", **ECHO),
-        *(("GET", f"{TRIGGERS}/{key}", None, 200) for key in ("echo", TRIGGER_1)),
-        ("GET", TRIGGERS, None, 200), trigger("echo", 409),
-        ("PATCH", f"{TRIGGERS}/echo", {"name": "echo", "repositoryEventConfig": PUSH, "build": STEPS, "disabled": True},
-         200),
-        ("DELETE", f"{TRIGGERS}/{TRIGGER_1}", None, 200), ("GET", f"{TRIGGERS}/echo", None, 404),
+        *(("GET", f"{TRIGGERS}/{key}") for key in ("echo", TRIGGER_1)),
+        ("GET", TRIGGERS), trigger("echo", 409),
+        ("PATCH", f"{TRIGGERS}/echo", {
+            "name": "echo", "repositoryEventConfig": PUSH, "build": STEPS, "disabled": True}),
+        ("DELETE", f"{TRIGGERS}/{TRIGGER_1}"), ("GET", f"{TRIGGERS}/echo", None, 404),
     ],
     "refusals": [
         *(trigger("refused", code, **change) for change, code in (
@@ -86,12 +84,11 @@ CALLS: dict[str, list[Row]] = {
         push(repository="levanter", status=400),
     ],
     "a connection": [
-        ("GET", f"v2/{CONNECTION}", None, 200),
-        ("POST", f"v2/{CONNECTION}:setIamPolicy", {"policy": POLICY}, 200),
-        ("GET", f"v2/{CONNECTION}:getIamPolicy", None, 200),
+        ("GET", f"v2/{CONNECTION}"),
+        ("POST", f"v2/{CONNECTION}:setIamPolicy", {"policy": POLICY}),
+        ("GET", f"v2/{CONNECTION}:getIamPolicy"),
         ("PATCH", f"v2/{CONNECTION}", {"githubConfig": {}, "etag": "c3RhbGU="}, 409),
-        ("PATCH", f"v2/{CONNECTION}", {"githubConfig": {}, "disabled": True}, 200), trigger("mine"),
-        push("a"),
+        ("PATCH", f"v2/{CONNECTION}", {"githubConfig": {}, "disabled": True}),
     ],
     "pushes": [
         trigger("base", includedFiles=["images/levanter-base/**"], ignoredFiles=["**/*.md"]),
@@ -107,28 +104,28 @@ CALLS: dict[str, list[Row]] = {
             "steps": [{"name": "x", "args": ["$_PLACE:$SHORT_SHA", "$BUILD_ID", "$LOCATION", "${_REV}"]}],
             "tags": ["image-$_PLACE"], "substitutions": {"_REV": "$COMMIT_SHA"}}),
         push("a", commit=SHA),
-        ("GET", f"v1/{PARENT}/builds/{BUILD_1}", None, 200),
+        ("GET", f"v1/{PARENT}/builds/{BUILD_1}"),
     ],
     "messages, times and people": [
         trigger("listener", **LISTENER), trigger("asleep", **LISTENER, disabled=True),
-        ("POST", f"v1/{TOPIC}:publish", {"messages": [{"attributes": {"image": "tpu-ci"}}]}, 200),
+        ("POST", f"v1/{TOPIC}:publish", {"messages": [{"attributes": {"image": "tpu-ci"}}]}),
         order("builds", {"arguments": ["QUEUED"]}),
         ("POST", f"v1/{PARENT}/jobs", {"name": f"{PARENT}/jobs/daily", "schedule": "0 3 * * *", "pubsubTarget": {
-            "topicName": TOPIC, "data": "e30=", "attributes": {"image": "cluster"}}}, 200),
-        ("POST", "_tidepool/advance", {"seconds": 4 * 24 * 3600}, 200),
+            "topicName": TOPIC, "data": "e30=", "attributes": {"image": "cluster"}}}),
+        ("POST", "_tidepool/advance", {"seconds": 4 * 24 * 3600}),
         order("builds", {}), trigger("by-hand", disabled=True), push("a", commit="1" * 40),
         run("by-hand", {"branchName": "main"}), run("by-hand", {"commitSha": SHA}),
     ],
     "a runner": [
         trigger("reported", build={"steps": [{"id": "one", "name": "x"}, {"name": "y"}]}),
         run("reported", {"branchName": "main"}), push("a"), order("take", {}), order("take", {"name": BUILD_1}, 400),
-        order("report", {"name": BUILD_1, "status": "FAILURE", "steps": ENDED}), ("GET", OPERATION, None, 200),
+        order("report", {"name": BUILD_1, "status": "FAILURE", "steps": ENDED}),
         order("report", {"name": BUILD_1, "status": "SUCCESS"}, 400), order("take", {"name": BUILD_2}),
-        ("POST", f"v1/{PARENT}/builds/{BUILD_2}:cancel", {}, 200),
+        ("POST", f"v1/{PARENT}/builds/{BUILD_2}:cancel", {}),
         order("report", {"name": BUILD_2, "status": "SUCCESS"}), order("take", {}),
         order("take", {"name": "nobody"}, 404), order("pushed", {"repository": REPOSITORY, "branch": "main"}),
         order("pushed", {"repository": REPOSITORY, "branch": "main", "commit": SHA}), order("builds", {}),
-        ("GET", f"v1/{PARENT}/builds?filter=status%3DCANCELLED", None, 200),
+        ("GET", f"v1/{PARENT}/builds?filter=status%3DCANCELLED"),
     ],
 }  # fmt: skip
 

@@ -33,11 +33,11 @@ def add(status: int = 200, **more: Any) -> Row:
 
 
 def size(count: int) -> Row:
-    return ("POST", f"{SLICE}:setSize", {"nodeCount": count}, 200)
+    return ("POST", f"{SLICE}:setSize", {"nodeCount": count})
 
 
 def update(**change: Any) -> Row:
-    return ("PUT", TRAIN, {"update": change}, 200)
+    return ("PUT", TRAIN, {"update": change})
 
 
 def tell(endpoint: str, cluster: str, status: int = 200) -> Row:
@@ -45,84 +45,83 @@ def tell(endpoint: str, cluster: str, status: int = 200) -> Row:
     return ("POST", "_tidepool/tell_control_plane", body, status)
 
 
-HELD: Row = ("POST", "_tidepool/limits", None, 200)
-MACHINES: Row = ("GET", GROUPS, None, 200)
-BEGUN: Row = ("POST", C, {"cluster": CLUSTER}, 200)
-STOCKOUT: Row = ("POST", FAULTS, {"kind": "stockout", "zone": ZONE, "accelerator": "v4-16", "count": 1}, 200)
+HELD: Row = ("POST", "_tidepool/limits")
+MACHINES: Row = ("GET", GROUPS)
+BEGUN: Row = ("POST", C, {"cluster": CLUSTER})
+STOCKOUT: Row = ("POST", FAULTS, {"kind": "stockout", "zone": ZONE, "accelerator": "v4-16", "count": 1})
 CALLS: dict[str, list[Row]] = {
     "a cluster": [
         BEGUN,
-        ("GET", TRAIN, None, 200),
-        ("GET", f"container/v1/{P}/locations/-/clusters", None, 200), add(),
-        MACHINES, ("GET", f"{NODES}slice", None, 200),
+        ("GET", TRAIN),
+        ("GET", f"container/v1/{P}/locations/-/clusters"), add(),
+        MACHINES, ("GET", f"{NODES}slice"),
         tell("127.0.0.1:6443", NAME),
-        ("GET", TRAIN, None, 200),
-        ("DELETE", TRAIN, None, 200), ("GET", TRAIN, None, 404), ("GET", SLICE, None, 404), MACHINES,
+        ("GET", TRAIN),
+        ("DELETE", TRAIN), ("GET", TRAIN, None, 404), ("GET", SLICE, None, 404), MACHINES,
         ("GET", f"{NODES}slice", None, 503),
-        ("POST", C.replace("central2", "central1"), {"cluster": {**CLUSTER, "locations": []}}, 200),
-        ("GET", TRAIN.replace("central2", "central1"), None, 200),
+        ("POST", C.replace("central2", "central1"), {"cluster": {**CLUSTER, "locations": []}}),
+        ("GET", TRAIN.replace("central2", "central1")),
     ],
     "places": [
         *(("POST", f"container/v1/{P}/locations/{place}/clusters", {"cluster": {
             **CLUSTER, "name": name, "privateClusterConfig": {
-                "enablePrivateNodes": True}}}, 200) for place, name in ((ZONE, "zonal"), ("us-central2", "none"))),
-        ("GET", f"container/v1/{P}/locations/-/clusters", None, 200),
-        ("GET", f"container/v1/{P}/locations/us-central2/operations/operation-1795248002000-000000000002", None, 200),
+                "enablePrivateNodes": True}}}) for place, name in ((ZONE, "zonal"), ("us-central2", "none"))),
+        ("GET", f"container/v1/{P}/locations/-/clusters"),
+        ("GET", f"container/v1/{P}/locations/us-central2/operations/operation-1795248002000-000000000002"),
         ("POST", f"container/v1/{P}/locations/us-central2/clusters/none/nodePools", {"nodePool": {
-            **POOL, "config": {**V4, "reservationAffinity": {**RESERVED, "values": ["projects/x/reservations/y"]}}}},
-         200),
-        ("GET", f"container/v1/{P}/locations/us-central2/clusters/none/nodePools", None, 200),
-        ("GET", f"kubernetes/{P}/locations/us-central2/clusters/none/api/v1/nodes", None, 200),
-        ("GET", GROUPS, None, 200), tell("127.0.0.1:2", ""),
-        ("POST", "_tidepool/told_control_plane", {"cluster": "none"}, 200),
+            **POOL, "config": {**V4, "reservationAffinity": {**RESERVED, "values": ["projects/x/reservations/y"]}}}}),
+        ("GET", f"container/v1/{P}/locations/us-central2/clusters/none/nodePools"),
+        ("GET", f"kubernetes/{P}/locations/us-central2/clusters/none/api/v1/nodes"),
+        ("GET", GROUPS), tell("127.0.0.1:2", ""),
+        ("POST", "_tidepool/told_control_plane", {"cluster": "none"}),
         ("POST", f"{WEST}/clusters", {"cluster": {
-            **CLUSTER, "locations": ["us-west4-a"], "secretManagerConfig": {"enabled": True}}}, 200),
-        ("GET", f"{WEST}/clusters/train", None, 200),
-        ("GET", f"kubernetes/{P}/locations/us-west4/clusters/train/apis/secrets-store.csi.x-k8s.io/v1", None, 200),
+            **CLUSTER, "locations": ["us-west4-a"], "secretManagerConfig": {"enabled": True}}}),
+        ("GET", f"{WEST}/clusters/train"),
+        ("GET", f"kubernetes/{P}/locations/us-west4/clusters/train/apis/secrets-store.csi.x-k8s.io/v1"),
         ("POST", f"{WEST}/clusters/train/nodePools", {"nodePool": {
-            **POOL, "config": {"machineType": "ct5lp-hightpu-4t"}, "placementPolicy": {"tpuTopology": "2x4"}}}, 200),
+            **POOL, "config": {"machineType": "ct5lp-hightpu-4t"}, "placementPolicy": {"tpuTopology": "2x4"}}}),
         *(("PUT", f"{WEST}/clusters/train/nodePools/slice", {"machineType": f"ct5lp-hightpu-{chips}t"}, code)
           for chips, code in ((1, 400), (8, 200))),
     ],
     "operations": [
-        ("POST", "_tidepool/set_compression", {"factor": 1}, 200), BEGUN,
-        ("GET", TRAIN, None, 200),
+        ("POST", "_tidepool/set_compression", {"factor": 1}), BEGUN,
+        ("GET", TRAIN),
         add(400),
-        ("POST", CLOCK, {"seconds": 3600}, 200), add(), ("GET", SLICE, None, 200),
-        MACHINES, ("POST", CLOCK, {"seconds": 3600}, 200), ("GET", SLICE, None, 200),
-        MACHINES, ("POST", FAULTS, {"kind": "hang", "method": "container.*", "count": 1}, 200),
-        add(name="hangs"), ("POST", CLOCK, {"seconds": 3600}, 200),
-        add(400, name="next"), ("POST", "_tidepool/mend", None, 200),
-        ("POST", CLOCK, {"seconds": 3600}, 200), ("GET", f"{POOLS}/hangs", None, 200),
+        ("POST", CLOCK, {"seconds": 3600}), add(), ("GET", SLICE),
+        MACHINES, ("POST", CLOCK, {"seconds": 3600}), ("GET", SLICE),
+        MACHINES, ("POST", FAULTS, {"kind": "hang", "method": "container.*", "count": 1}),
+        add(name="hangs"), ("POST", CLOCK, {"seconds": 3600}),
+        add(400, name="next"), ("POST", "_tidepool/mend"),
+        ("POST", CLOCK, {"seconds": 3600}), ("GET", f"{POOLS}/hangs"),
     ],
     "a slice": [
         BEGUN,
         add(config={**V4, "spot": True, "labels": {"owner": "core"},
                     "taints": [{"key": "team", "value": "core", "effect": "NO_EXECUTE"}]},
             maxPodsConstraint={"maxPodsPerNode": "15"}),
-        ("GET", SLICE, None, 200),
-        ("GET", f"{NODES}slice", None, 200),
-        size(0), MACHINES, ("GET", f"{NODES}slice", None, 200),
-        ("POST", POOLS, {"nodePool": {"name": "one", "initialNodeCount": 1, "config": V4}}, 200),
-        ("GET", f"{NODES}one", None, 200),
+        ("GET", SLICE),
+        ("GET", f"{NODES}slice"),
+        size(0), MACHINES, ("GET", f"{NODES}slice"),
+        ("POST", POOLS, {"nodePool": {"name": "one", "initialNodeCount": 1, "config": V4}}),
+        ("GET", f"{NODES}one"),
     ],
     "changes": [
         BEGUN, add(name="batch", config={"machineType": "n2-standard-16"}, placementPolicy={}),
-        ("PUT", BATCH, {"labels": {"labels": {"team": "core"}}}, 200),
-        ("PUT", BATCH, {"machineType": "n2-standard-32", "diskSizeGb": "200"}, 200),
-        ("POST", f"{BATCH}:setManagement", {"management": {"autoUpgrade": True}}, 200),
+        ("PUT", BATCH, {"labels": {"labels": {"team": "core"}}}),
+        ("PUT", BATCH, {"machineType": "n2-standard-32", "diskSizeGb": "200"}),
+        ("POST", f"{BATCH}:setManagement", {"management": {"autoUpgrade": True}}),
         update(desiredNodePoolId="batch", desiredNodePoolAutoscaling={"enabled": True, "maxNodeCount": 9}),
-        ("GET", BATCH, None, 200),
-        ("POST", f"{BATCH}:setManagement", {}, 200),
+        ("GET", BATCH),
+        ("POST", f"{BATCH}:setManagement", {}),
         ("POST", f"{TRAIN}:setMaintenancePolicy", {"maintenancePolicy": {
-            "window": {"dailyMaintenanceWindow": {"startTime": "03:00"}}}}, 200),
-        ("GET", TRAIN, None, 200),
+            "window": {"dailyMaintenanceWindow": {"startTime": "03:00"}}}}),
+        ("GET", TRAIN),
         update(desiredMasterVersion="1.36"), update(desiredCostManagementConfig={"enabled": True}),
         update(desiredClusterAutoscaling={"enableNodeAutoprovisioning": True}),
         ("PUT", TRAIN, {"update": {}}, 400),
-        ("GET", TRAIN, None, 200),
-        ("POST", f"{TRAIN}:setResourceLabels", {"resourceLabels": {"a": "b"}}, 200),
-        ("GET", TRAIN, None, 200),
+        ("GET", TRAIN),
+        ("POST", f"{TRAIN}:setResourceLabels", {"resourceLabels": {"a": "b"}}),
+        ("GET", TRAIN),
     ],
     "refusals": [
         BEGUN,
@@ -138,51 +137,51 @@ CALLS: dict[str, list[Row]] = {
             ({"initialNodeCount": 0}, 400), ({"network": "absent"}, 404), ({"subnetwork": "absent"}, 400),
             ({"initialClusterVersion": "1.99"}, 400), ({"name": "train"}, 409), ({"resourceLabels": {"A": "b"}}, 400))),
         add(400, config={**V4, "reservationAffinity": {"consumeReservationType": "SPECIFIC_RESERVATION"}}),
-        ("GET", TRAIN, None, 200), ("GET", f"{C}/other", None, 404),
+        ("GET", TRAIN), ("GET", f"{C}/other", None, 404),
         ("DELETE", f"compute/v1/{P}/regions/us-central2/subnetworks/default", None, 400),
         ("DELETE", f"compute/v1/{P}/global/networks/default", None, 400),
     ],
     "a workload policy": [
-        ("POST", C.replace("central2", "central1"), {"cluster": {**CLUSTER, "locations": ["us-central1-c"]}}, 200),
-        ("POST", POLICIES, {"name": "pair", "workloadPolicy": {"type": "HIGH_THROUGHPUT"}}, 200),
+        ("POST", C.replace("central2", "central1"), {"cluster": {**CLUSTER, "locations": ["us-central1-c"]}}),
+        ("POST", POLICIES, {"name": "pair", "workloadPolicy": {"type": "HIGH_THROUGHPUT"}}),
         ("POST", POOLS.replace("central2", "central1"), {"nodePool": {
             **POOL, "config": {"machineType": "tpu7x-standard-4t"},
-            "placementPolicy": {"type": "COMPACT", "policyName": "pair", "tpuTopology": "2x2x2"}}}, 200),
-        ("GET", SLICE.replace("central2", "central1"), None, 200),
+            "placementPolicy": {"type": "COMPACT", "policyName": "pair", "tpuTopology": "2x2x2"}}}),
+        ("GET", SLICE.replace("central2", "central1")),
     ],
     "reservations": [
-        BEGUN, ("POST", LIMITS, {**POT, "capacity": "reserved", "chips": 16, "name": "held"}, 200),
+        BEGUN, ("POST", LIMITS, {**POT, "capacity": "reserved", "chips": 16, "name": "held"}),
         *(add(name=name, config={**V4, "reservationAffinity": {**RESERVED, "values": [value]}}) for name, value in (
             ("first", "held"), ("second", f"{P}/reservations/held"), ("third", "held"))), HELD,
-        ("GET", f"{POOLS}/third", None, 200),
+        ("GET", f"{POOLS}/third"),
     ],
     "quotas": [
-        BEGUN, ("POST", LIMITS, {**POT, "chips": 12}, 200), add(), HELD,
+        BEGUN, ("POST", LIMITS, {**POT, "chips": 12}), add(), HELD,
         add(403, name="more"), size(0), HELD, add(name="more"),
-        ("DELETE", f"{POOLS}/more", None, 200), HELD, size(2), HELD,
-        ("DELETE", TRAIN, None, 200), HELD,
+        ("DELETE", f"{POOLS}/more"), HELD, size(2), HELD,
+        ("DELETE", TRAIN), HELD,
     ],
     "stockouts": [
         BEGUN, STOCKOUT, add(),
-        ("GET", SLICE, None, 200), MACHINES,
-        ("DELETE", SLICE, None, 200), STOCKOUT, add(initialNodeCount=0),
-        ("GET", SLICE, None, 200), size(2),
-        ("GET", SLICE, None, 200), MACHINES, size(2),
-        ("GET", SLICE, None, 200), MACHINES,
+        ("GET", SLICE), MACHINES,
+        ("DELETE", SLICE), STOCKOUT, add(initialNodeCount=0),
+        ("GET", SLICE), size(2),
+        ("GET", SLICE), MACHINES, size(2),
+        ("GET", SLICE), MACHINES,
     ],
     "faults": [
         BEGUN, add(initialNodeCount=0),
         *(row for method, asked in (
-            ("create", add(name="another")), ("update", ("PUT", SLICE, {"tags": {"tags": ["a"]}}, 200)),
-            ("setSize", size(2)), ("delete", ("DELETE", SLICE, None, 200))) for row in (
+            ("create", add(name="another")), ("update", ("PUT", SLICE, {"tags": {"tags": ["a"]}})),
+            ("setSize", size(2)), ("delete", ("DELETE", SLICE))) for row in (
                 ("POST", FAULTS, {"kind": "operation", "status": "INTERNAL", "count": 1,
-                                  "method": f"container.*.nodePools.{method}"}, 200), asked)),
-        ("POST", "_tidepool/faults", None, 200),
-        ("POST", FAULTS, {"kind": "operation", "count": 2, "method": "container.*.clusters.*"}, 200),
-        ("POST", C, {"cluster": {**CLUSTER, "name": "other"}}, 200), ("GET", f"{C}/other", None, 200),
-        update(desiredMasterVersion="1.36"), ("GET", TRAIN, None, 200),
-        ("GET", f"{POOLS}/another", None, 200),
-        ("GET", SLICE, None, 200), MACHINES,
+                                  "method": f"container.*.nodePools.{method}"}), asked)),
+        ("POST", "_tidepool/faults"),
+        ("POST", FAULTS, {"kind": "operation", "count": 2, "method": "container.*.clusters.*"}),
+        ("POST", C, {"cluster": {**CLUSTER, "name": "other"}}), ("GET", f"{C}/other"),
+        update(desiredMasterVersion="1.36"), ("GET", TRAIN),
+        ("GET", f"{POOLS}/another"),
+        ("GET", SLICE), MACHINES,
         ("GET", f"container/v1/{P}/locations/us-central2/operations/none", None, 404),
     ],
 }  # fmt: skip

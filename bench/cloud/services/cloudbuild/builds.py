@@ -18,10 +18,9 @@ from typing import Any
 from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles
 from bench.cloud.errors import JsonObject, failed_precondition, invalid
-from bench.cloud.services import bodies, places
+from bench.cloud.services import places
 from bench.cloud.services.cloudbuild import substitutions
 from bench.cloud.services.collection import Collection
-from bench.cloud.services.policies import check_account
 from bench.cloud.store import Resource
 
 KIND = "cloudbuild.build"
@@ -40,16 +39,9 @@ def made_id(cloud: Cloud, kind: str) -> str:
 class _Builds(Collection):
     api = "cloudbuild.projects.locations.builds"
     kind = KIND
-    methods = "create get list"
+    methods = "get list"
     locations = frozenset({"global", *places.REGIONS})
     identity = "id"
-
-    def create(self, call: ApiCall) -> JsonObject:
-        parent = self.parent(call)
-        template = bodies.without_unset(call.body)
-        check_build(template)
-        check_account(call.cloud, parent.split("/")[1], template.get("serviceAccount", "").rpartition("/")[2])
-        return operation(add(call.cloud, parent, template, own=template.get("substitutions", {})))
 
     def listed(self, call: ApiCall) -> list[Resource]:
         """The newest first."""
@@ -141,17 +133,6 @@ def operation(held: Resource) -> JsonObject:
     if status in ENDS:
         return {**begun, "error": {"code": 2, "message": build.get("statusDetail", f"Build ended as {status}.")}}
     return begun
-
-
-def operation_named(cloud: Cloud, name: str) -> JsonObject | None:
-    """The operation of that name when it is a build's."""
-    parent, _, identity = name.rpartition("/operations/")
-    try:
-        build = base64.urlsafe_b64decode(identity).decode()
-    except ValueError:
-        return None
-    held = cloud.store.find(KIND, f"{parent}/builds/{build}")
-    return None if held is None else operation(held)
 
 
 def check_build(build: JsonObject) -> None:

@@ -130,8 +130,6 @@ def _answered(cloud: Cloud, trigger: Resource, push: PushedCommits) -> Outcome:
     against = ""
     if body.get("disabled"):
         against = "the trigger is disabled"
-    elif connections.CONNECTIONS.named(cloud, config["repository"].partition("/repositories/")[0]).body.get("disabled"):
-        against = "its connection is disabled"
     elif kind not in refs:
         against = f"it answers no {kind}"
     # RE2 searches, so that `main` also stands for `maintenance`; the anchors are a person's.

@@ -94,9 +94,7 @@ def _labels(pool: Resource, shape: PoolShape, zone: str) -> dict[str, str]:
     config, generation, reserved = shape.config, shape.machine.generation, shape.reservation
     labels = {
         "cloud.google.com/gke-nodepool": pool.name.rpartition("/")[2],
-        "cloud.google.com/gke-os-distribution": "cos",
         "cloud.google.com/gke-provisioning": "spot" if config.get("spot") else "standard",
-        "cloud.google.com/machine-family": config["machineType"].partition("-")[0],
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/os": "linux",
         "node.kubernetes.io/instance-type": config["machineType"],

@@ -2,7 +2,7 @@
 
 A project exists as soon as somebody names it; making, moving and deleting one is not served. Nothing is refused for
 want of a service; one is known when Google publishes an API of that name. The APIs below `/v1` and `/v1beta1` share the
-paths of their operations at one root, so one answer serves them all; those of builds are made from their builds.
+paths of their operations at one root, so one answer serves them all.
 Sources: cloud.google.com/resource-manager/reference/rest and cloud.google.com/service-usage/docs/reference/rest/v1,
 read 2026-11.
 """
@@ -15,7 +15,6 @@ from bench.cloud import discovery
 from bench.cloud.cloud import ApiCall, ProjectNames, handles
 from bench.cloud.errors import ApiError, JsonObject
 from bench.cloud.services import policies
-from bench.cloud.services.cloudbuild import builds as cloudbuild_builds
 from bench.cloud.services.listings import page
 
 # What Service Usage names an operation that had nothing to do.
@@ -61,7 +60,7 @@ def get_operation(call: ApiCall) -> JsonObject:
     name = call.params["name"]
     if name == _NOTHING_TO_DO:
         return {"name": name, "done": True}
-    return cloudbuild_builds.operation_named(call.cloud, name) or call.cloud.operations.get(name)
+    return call.cloud.operations.get(name)
 
 
 @handles("serviceusage.services.list")

@@ -19,6 +19,7 @@ from bench.cloud.services.collection import Collection, numbered
 from bench.cloud.store import Resource
 
 _MOST_BYTES = 65536
+_STATES = {"enable": "ENABLED", "disable": "DISABLED", "destroy": "DESTROYED"}
 
 
 class _Secrets(Collection):
@@ -83,7 +84,7 @@ class _Versions(Collection):
 
     def enable(self, call: ApiCall) -> JsonObject:
         """Enable, disable or destroy it, as the method says."""
-        version, state = self.found(call), f"{call.method.rpartition('.')[2].upper()}D".replace("YD", "YED")
+        version, state = self.found(call), _STATES[call.method.rpartition(".")[2]]
         self._check_state(call, version, {"ENABLED", "DISABLED"})
         data = b"" if state == "DESTROYED" else None
         body = {**version.body, "state": state, **({} if data is None else {"destroyTime": timestamp(call.cloud.now)})}
