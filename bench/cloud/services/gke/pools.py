@@ -194,6 +194,10 @@ def update(call: ApiCall) -> JsonObject:
             public[field] = plain
         elif field != "name":
             config[field] = plain.get(_WRAPPED[field]) if field in _WRAPPED else plain
-    config = {key: int(value) if key == "diskSizeGb" else value for key, value in config.items() if value}
+    config = {
+        key: int(value) if key == "diskSizeGb" else value
+        for key, value in config.items()
+        if value not in (None, "", [], False)
+    }
     check_size(PoolShape({**held.body, **public, "config": config}), hidden(held)["size"])
     return POOLS.change(call, held, {**public, "config": config}, "UPDATE_CLUSTER")
