@@ -18,8 +18,8 @@ from bench.cloud.tls import Tls
 from bench.cloud.wire import HttpRequest
 from bench.tests.recording import settled, without
 
-Row: TypeAlias = tuple[Any, ...]
-"""A verb, a path, a body (None where left out), and the status of the answer (200)."""
+Row: TypeAlias = str | tuple[Any, ...]
+"""A verb, a path, a body (None where left out), and the status of the answer (200); or the path of a GET."""
 ANSWERS = Path(__file__).with_name("answers")
 OF_CHANCE = frozenset({"ciphertext", "ciphertextCrc32c", "pid", "uptimeSeconds", "milliseconds"})
 """Members of answers that no two runs have alike."""
@@ -77,7 +77,7 @@ class Direct:
         lines = []
         with settled(""):
             for row in rows:
-                verb, path, body, status = _completed(*row)
+                verb, path, body, status = _completed(*(("GET", row) if isinstance(row, str) else row))
                 self.wall.advance(1)
                 answered, found = self.ask(verb, f"/{path}", body)
                 assert answered == status, (verb, path, found)

@@ -62,8 +62,8 @@ ENDED = {"one": {"status": "SUCCESS", "seconds": 1.5}, "1": {"status": "FAILURE"
 CALLS: dict[str, list[Row]] = {
     "triggers": [
         trigger("echo", **ECHO),
-        *(("GET", f"{TRIGGERS}/{key}") for key in ("echo", TRIGGER_1)),
-        ("GET", TRIGGERS), trigger("echo", 409),
+        *(f"{TRIGGERS}/{key}" for key in ("echo", TRIGGER_1)),
+        TRIGGERS, trigger("echo", 409),
         ("PATCH", f"{TRIGGERS}/echo", {
             "name": "echo", "repositoryEventConfig": PUSH, "build": STEPS, "disabled": True}),
         ("DELETE", f"{TRIGGERS}/{TRIGGER_1}"), ("GET", f"{TRIGGERS}/echo", None, 404),
@@ -84,9 +84,9 @@ CALLS: dict[str, list[Row]] = {
         push(repository="levanter", status=400),
     ],
     "a connection": [
-        ("GET", f"v2/{CONNECTION}"),
+        f"v2/{CONNECTION}",
         ("POST", f"v2/{CONNECTION}:setIamPolicy", {"policy": POLICY}),
-        ("GET", f"v2/{CONNECTION}:getIamPolicy"),
+        f"v2/{CONNECTION}:getIamPolicy",
         ("PATCH", f"v2/{CONNECTION}", {"githubConfig": {}, "etag": "c3RhbGU="}, 409),
         ("PATCH", f"v2/{CONNECTION}", {"githubConfig": {}, "disabled": True}),
     ],
@@ -104,7 +104,7 @@ CALLS: dict[str, list[Row]] = {
             "steps": [{"name": "x", "args": ["$_PLACE:$SHORT_SHA", "$BUILD_ID", "$LOCATION", "${_REV}"]}],
             "tags": ["image-$_PLACE"], "substitutions": {"_REV": "$COMMIT_SHA"}}),
         push("a", commit=SHA),
-        ("GET", f"v1/{PARENT}/builds/{BUILD_1}"),
+        f"v1/{PARENT}/builds/{BUILD_1}",
     ],
     "messages, times and people": [
         trigger("listener", **LISTENER), trigger("asleep", **LISTENER, disabled=True),
@@ -125,7 +125,7 @@ CALLS: dict[str, list[Row]] = {
         order("report", {"name": BUILD_2, "status": "SUCCESS"}), order("take", {}),
         order("take", {"name": "nobody"}, 404), order("pushed", {"repository": REPOSITORY, "branch": "main"}),
         order("pushed", {"repository": REPOSITORY, "branch": "main", "commit": SHA}), order("builds", {}),
-        ("GET", f"v1/{PARENT}/builds?filter=status%3DCANCELLED"),
+        f"v1/{PARENT}/builds?filter=status%3DCANCELLED",
     ],
 }  # fmt: skip
 

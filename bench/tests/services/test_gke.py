@@ -46,38 +46,38 @@ def tell(endpoint: str, cluster: str, status: int = 200) -> Row:
 
 
 HELD: Row = ("POST", "_tidepool/limits")
-MACHINES: Row = ("GET", GROUPS)
+MACHINES: Row = GROUPS
 BEGUN: Row = ("POST", C, {"cluster": CLUSTER})
 STOCKOUT: Row = ("POST", FAULTS, {"kind": "stockout", "zone": ZONE, "accelerator": "v4-16", "count": 1})
 CALLS: dict[str, list[Row]] = {
     "a cluster": [
         BEGUN,
-        ("GET", TRAIN),
-        ("GET", f"container/v1/{P}/locations/-/clusters"), add(),
-        MACHINES, ("GET", f"{NODES}slice"),
+        TRAIN,
+        f"container/v1/{P}/locations/-/clusters", add(),
+        MACHINES, f"{NODES}slice",
         tell("127.0.0.1:6443", NAME),
-        ("GET", TRAIN),
+        TRAIN,
         ("DELETE", TRAIN), ("GET", TRAIN, None, 404), ("GET", SLICE, None, 404), MACHINES,
         ("GET", f"{NODES}slice", None, 503),
         ("POST", C.replace("central2", "central1"), {"cluster": {**CLUSTER, "locations": []}}),
-        ("GET", TRAIN.replace("central2", "central1")),
+        TRAIN.replace("central2", "central1"),
     ],
     "places": [
         *(("POST", f"container/v1/{P}/locations/{place}/clusters", {"cluster": {
             **CLUSTER, "name": name, "privateClusterConfig": {
                 "enablePrivateNodes": True}}}) for place, name in ((ZONE, "zonal"), ("us-central2", "none"))),
-        ("GET", f"container/v1/{P}/locations/-/clusters"),
-        ("GET", f"container/v1/{P}/locations/us-central2/operations/operation-1795248002000-000000000002"),
+        f"container/v1/{P}/locations/-/clusters",
+        f"container/v1/{P}/locations/us-central2/operations/operation-1795248002000-000000000002",
         ("POST", f"container/v1/{P}/locations/us-central2/clusters/none/nodePools", {"nodePool": {
             **POOL, "config": {**V4, "reservationAffinity": {**RESERVED, "values": ["projects/x/reservations/y"]}}}}),
-        ("GET", f"container/v1/{P}/locations/us-central2/clusters/none/nodePools"),
-        ("GET", f"kubernetes/{P}/locations/us-central2/clusters/none/api/v1/nodes"),
-        ("GET", GROUPS), tell("127.0.0.1:2", ""),
+        f"container/v1/{P}/locations/us-central2/clusters/none/nodePools",
+        f"kubernetes/{P}/locations/us-central2/clusters/none/api/v1/nodes",
+        GROUPS, tell("127.0.0.1:2", ""),
         ("POST", "_tidepool/told_control_plane", {"cluster": "none"}),
         ("POST", f"{WEST}/clusters", {"cluster": {
             **CLUSTER, "locations": ["us-west4-a"], "secretManagerConfig": {"enabled": True}}}),
-        ("GET", f"{WEST}/clusters/train"),
-        ("GET", f"kubernetes/{P}/locations/us-west4/clusters/train/apis/secrets-store.csi.x-k8s.io/v1"),
+        f"{WEST}/clusters/train",
+        f"kubernetes/{P}/locations/us-west4/clusters/train/apis/secrets-store.csi.x-k8s.io/v1",
         ("POST", f"{WEST}/clusters/train/nodePools", {"nodePool": {
             **POOL, "config": {"machineType": "ct5lp-hightpu-4t"}, "placementPolicy": {"tpuTopology": "2x4"}}}),
         *(("PUT", f"{WEST}/clusters/train/nodePools/slice", {"machineType": f"ct5lp-hightpu-{chips}t"}, code)
@@ -85,25 +85,25 @@ CALLS: dict[str, list[Row]] = {
     ],
     "operations": [
         ("POST", "_tidepool/set_compression", {"factor": 1}), BEGUN,
-        ("GET", TRAIN),
+        TRAIN,
         add(400),
-        ("POST", CLOCK, {"seconds": 3600}), add(), ("GET", SLICE),
-        MACHINES, ("POST", CLOCK, {"seconds": 3600}), ("GET", SLICE),
+        ("POST", CLOCK, {"seconds": 3600}), add(), SLICE,
+        MACHINES, ("POST", CLOCK, {"seconds": 3600}), SLICE,
         MACHINES, ("POST", FAULTS, {"kind": "hang", "method": "container.*", "count": 1}),
         add(name="hangs"), ("POST", CLOCK, {"seconds": 3600}),
         add(400, name="next"), ("POST", "_tidepool/mend"),
-        ("POST", CLOCK, {"seconds": 3600}), ("GET", f"{POOLS}/hangs"),
+        ("POST", CLOCK, {"seconds": 3600}), f"{POOLS}/hangs",
     ],
     "a slice": [
         BEGUN,
         add(config={**V4, "spot": True, "labels": {"owner": "core"},
                     "taints": [{"key": "team", "value": "core", "effect": "NO_EXECUTE"}]},
             maxPodsConstraint={"maxPodsPerNode": "15"}),
-        ("GET", SLICE),
-        ("GET", f"{NODES}slice"),
-        size(0), MACHINES, ("GET", f"{NODES}slice"),
+        SLICE,
+        f"{NODES}slice",
+        size(0), MACHINES, f"{NODES}slice",
         ("POST", POOLS, {"nodePool": {"name": "one", "initialNodeCount": 1, "config": V4}}),
-        ("GET", f"{NODES}one"),
+        f"{NODES}one",
     ],
     "changes": [
         BEGUN, add(name="batch", config={"machineType": "n2-standard-16"}, placementPolicy={}),
@@ -111,17 +111,17 @@ CALLS: dict[str, list[Row]] = {
         ("PUT", BATCH, {"machineType": "n2-standard-32", "diskSizeGb": "200"}),
         ("POST", f"{BATCH}:setManagement", {"management": {"autoUpgrade": True}}),
         update(desiredNodePoolId="batch", desiredNodePoolAutoscaling={"enabled": True, "maxNodeCount": 9}),
-        ("GET", BATCH),
+        BATCH,
         ("POST", f"{BATCH}:setManagement", {}),
         ("POST", f"{TRAIN}:setMaintenancePolicy", {"maintenancePolicy": {
             "window": {"dailyMaintenanceWindow": {"startTime": "03:00"}}}}),
-        ("GET", TRAIN),
+        TRAIN,
         update(desiredMasterVersion="1.36"), update(desiredCostManagementConfig={"enabled": True}),
         update(desiredClusterAutoscaling={"enableNodeAutoprovisioning": True}),
         ("PUT", TRAIN, {"update": {}}, 400),
-        ("GET", TRAIN),
+        TRAIN,
         ("POST", f"{TRAIN}:setResourceLabels", {"resourceLabels": {"a": "b"}}),
-        ("GET", TRAIN),
+        TRAIN,
     ],
     "refusals": [
         BEGUN,
@@ -137,7 +137,7 @@ CALLS: dict[str, list[Row]] = {
             ({"initialNodeCount": 0}, 400), ({"network": "absent"}, 404), ({"subnetwork": "absent"}, 400),
             ({"initialClusterVersion": "1.99"}, 400), ({"name": "train"}, 409), ({"resourceLabels": {"A": "b"}}, 400))),
         add(400, config={**V4, "reservationAffinity": {"consumeReservationType": "SPECIFIC_RESERVATION"}}),
-        ("GET", TRAIN), ("GET", f"{C}/other", None, 404),
+        TRAIN, ("GET", f"{C}/other", None, 404),
         ("DELETE", f"compute/v1/{P}/regions/us-central2/subnetworks/default", None, 400),
         ("DELETE", f"compute/v1/{P}/global/networks/default", None, 400),
     ],
@@ -147,13 +147,13 @@ CALLS: dict[str, list[Row]] = {
         ("POST", POOLS.replace("central2", "central1"), {"nodePool": {
             **POOL, "config": {"machineType": "tpu7x-standard-4t"},
             "placementPolicy": {"type": "COMPACT", "policyName": "pair", "tpuTopology": "2x2x2"}}}),
-        ("GET", SLICE.replace("central2", "central1")),
+        SLICE.replace("central2", "central1"),
     ],
     "reservations": [
         BEGUN, ("POST", LIMITS, {**POT, "capacity": "reserved", "chips": 16, "name": "held"}),
         *(add(name=name, config={**V4, "reservationAffinity": {**RESERVED, "values": [value]}}) for name, value in (
             ("first", "held"), ("second", f"{P}/reservations/held"), ("third", "held"))), HELD,
-        ("GET", f"{POOLS}/third"),
+        f"{POOLS}/third",
     ],
     "quotas": [
         BEGUN, ("POST", LIMITS, {**POT, "chips": 12}), add(), HELD,
@@ -163,11 +163,11 @@ CALLS: dict[str, list[Row]] = {
     ],
     "stockouts": [
         BEGUN, STOCKOUT, add(),
-        ("GET", SLICE), MACHINES,
+        SLICE, MACHINES,
         ("DELETE", SLICE), STOCKOUT, add(initialNodeCount=0),
-        ("GET", SLICE), size(2),
-        ("GET", SLICE), MACHINES, size(2),
-        ("GET", SLICE), MACHINES,
+        SLICE, size(2),
+        SLICE, MACHINES, size(2),
+        SLICE, MACHINES,
     ],
     "faults": [
         BEGUN, add(initialNodeCount=0),
@@ -178,10 +178,10 @@ CALLS: dict[str, list[Row]] = {
                                   "method": f"container.*.nodePools.{method}"}), asked)),
         ("POST", "_tidepool/faults"),
         ("POST", FAULTS, {"kind": "operation", "count": 2, "method": "container.*.clusters.*"}),
-        ("POST", C, {"cluster": {**CLUSTER, "name": "other"}}), ("GET", f"{C}/other"),
-        update(desiredMasterVersion="1.36"), ("GET", TRAIN),
-        ("GET", f"{POOLS}/another"),
-        ("GET", SLICE), MACHINES,
+        ("POST", C, {"cluster": {**CLUSTER, "name": "other"}}), f"{C}/other",
+        update(desiredMasterVersion="1.36"), TRAIN,
+        f"{POOLS}/another",
+        SLICE, MACHINES,
         ("GET", f"container/v1/{P}/locations/us-central2/operations/none", None, 404),
     ],
 }  # fmt: skip
