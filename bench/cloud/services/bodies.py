@@ -2,7 +2,7 @@
 
 Owns the rules of Google's JSON: values that mean "unset" are dropped, an update mask names what changes, a JSON merge
 patch removes by null, durations are seconds with an `s`, CRC32C is base64 of its big-endian bytes (Cloud Storage) or a
-decimal number as text (Secret Manager, KMS). Leaves which fields a service lets change to that service.
+decimal number as text (Secret Manager, KMS).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Collections of resources, as services declare them: what one says of itself is all that its methods need.
 
 Owns create, get, list, patch and delete of whatever is kept by a full name: where a call's resource is, the form of an
-id, what a client may say and change, etags, update masks, pages, operations, policies, and the order of the checks. A
-service says what differs, and overrides a step where Google's service does something of its own.
+id, etags, update masks, pages, operations, policies, and the order of the checks. A client may say and change whatever
+the message has. A service says what differs, and overrides a step where Google's service does something of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all Compute Engine collections share: names, links, operations, and the wording of refusals.
+"""What all Compute Engine collections share: names, links, operations, and that what is in use stays.
 
 Resources are kept with links relative to the API (`projects/P/global/networks/N`) and shown with the base the client
 used, so that an answer in `beta` links to `beta` and a restart on another port leaves no dead link.
@@ -19,19 +19,9 @@ from bench.cloud.services.listings import page
 from bench.cloud.store import Resource
 
 _LINK_FIELDS = frozenset(
-    {
-        "instanceGroup",
-        "network",
-        "region",
-        "zone",
-        "zones",
-        "selfLink",
-        "selfLinkWithId",
-        "targetLink",
-        "subnetworks",
-        "name",
-    }
-)
+    {"instanceGroup", "name", "network", "region", "zone", "zones", "selfLink", "selfLinkWithId", "targetLink",
+     "subnetworks"}
+)  # fmt: skip
 _OPERATIONS = ("globalOperations", "regionOperations")
 
 

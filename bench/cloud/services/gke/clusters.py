@@ -1,6 +1,6 @@
 """GKE clusters: create, read, change and delete.
 
-Owns what the service fills in, the versions that clusters get, that networks and secondary ranges exist, and the
+Owns what the service fills in, the versions that clusters get, that networks exist, and the
 updates that a stack file may ask for. A change of a pool by way of its cluster is handed to the pool. The
 versions have the form of GKE's; which patches and builds they name is this cloud's own choice, since Google's list
 changes weekly. Sources, read 2026-11: cloud.google.com/kubernetes-engine/versioning and
