@@ -72,12 +72,16 @@ class Direct:
     def control(self, command: str, body: Any = None) -> tuple[int, Any]:
         return self.ask("POST", f"/_tidepool/{command}", body)
 
-    def check(self, rows: Iterable[Row]) -> list[str]:
-        """Ask what each row says, a second after the one before, and compare; the whole answers, a line each."""
+    def check(self, rows: Iterable[Row], base: str = "") -> list[str]:
+        """Ask what each row says, a second after the one before, and compare; the whole answers, a line each.
+
+        base: what each path begins with.
+        """
         lines = []
         with settled(""):
             for row in rows:
                 verb, path, body, status = _completed(*(("GET", row) if isinstance(row, str) else row))
+                path = base + path
                 self.wall.advance(1)
                 answered, found = self.ask(verb, f"/{path}", body)
                 assert answered == status, (verb, path, found)
