@@ -21,8 +21,8 @@ def page(call: ApiCall, key: str, items: Iterable[JsonObject], *, identity: str 
     """
     params = call.params
     found = [item for item in items if filters.wanted(params.get("filter"), {})(item)]
-    after = opened(params.get("pageToken"))
-    rest = found[next((at + 1 for at, item in enumerate(found) if str(item[identity]) == after), 0) :]
+    after, names = opened(params.get("pageToken")), [str(item[identity]) for item in found]
+    rest = found[names.index(after) + 1 if after in names else sum(name <= after for name in names) :]
     size = int(params.get("pageSize") or params.get("maxResults") or 500)
     return listing(key, rest[:size], sealed(str(rest[size - 1][identity])) if len(rest) > size else None)
 

@@ -161,7 +161,6 @@ CALLS: dict[str, list[Row]] = {
         f"v1beta1/{R}/instances/locks",
         ("POST", f"v1/{P}/databases?databaseId=locks", {"locationId": "nam5", "type": "FIRESTORE_NATIVE",
          "deleteProtectionState": "DELETE_PROTECTION_ENABLED"}),
-        ("DELETE", f"v1/{P}/databases/locks", None, 400),
         ("PATCH", f"v1/{P}/databases/locks?updateMask=deleteProtectionState",
          {"deleteProtectionState": "DELETE_PROTECTION_DISABLED"}),
         f"v1/{P}/databases/locks",

@@ -39,9 +39,14 @@ def made_id(cloud: Cloud, kind: str) -> str:
 class _Builds(Collection):
     api = "cloudbuild.projects.locations.builds"
     kind = KIND
-    methods = "get list"
+    methods = "create get list"
     locations = frozenset({"global", *places.REGIONS})
     identity = "id"
+
+    def create(self, call: ApiCall) -> JsonObject:
+        parent, template = self.parent(call), self.kept(call.body)
+        check_build(template)
+        return operation(add(call.cloud, parent, template, own=template.get("substitutions", {})))
 
     def listed(self, call: ApiCall) -> list[Resource]:
         """The newest first."""

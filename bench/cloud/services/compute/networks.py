@@ -101,12 +101,6 @@ class _Firewalls(_InNetwork):
         {"priority": 1000, "direction": "INGRESS", "disabled": False, "logConfig": {"enable": False}}
     )
 
-    def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
-        body = super().checked(cloud, name, body)
-        sources = {"sourceRanges", "sourceTags", "sourceServiceAccounts"}
-        anywhere = body["direction"] == "INGRESS" and not sources & body.keys()
-        return {**body, "sourceRanges": ["0.0.0.0/0"]} if anywhere else body
-
 
 _Firewalls()
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 import ipaddress
 from types import MappingProxyType
 
-from bench.cloud.cloud import ApiCall, Cloud
-from bench.cloud.errors import JsonObject, failed_precondition
+from bench.cloud.cloud import Cloud
+from bench.cloud.errors import JsonObject
 from bench.cloud.services import places
 from bench.cloud.services.collection import Collection
-from bench.cloud.store import Resource
 
 _INSTANCE = {
     "redisVersion": "REDIS_7_0", "connectMode": "DIRECT_PEERING", "transitEncryptionMode": "DISABLED",
@@ -60,11 +59,6 @@ class _Databases(Collection):
 
     def checked(self, cloud: Cloud, name: str, body: JsonObject) -> JsonObject:
         return {**_DATABASE, **body}
-
-    def clear(self, call: ApiCall, held: Resource) -> None:
-        """Raises 400 for one that is protected."""
-        if held.body["deleteProtectionState"] == "DELETE_PROTECTION_ENABLED":
-            raise failed_precondition("Delete protection is enabled for the database.")
 
 
 _Databases()
