@@ -39,15 +39,17 @@ def test_tags_of_pushed_images_are_made_moved_and_taken_away(cloud: TestCloud, t
 
     try:
         first, second = pushed("one"), pushed("two")
-        moved, name = f"{PACKAGE}/tags/in-use", f"{PACKAGE[4:]}/tags/in-use".replace("%2F", "/")
-        nobody = {"version": f"{first.partition('@')[0].rpartition('/')[0]}/{NOBODY}"}
-        assert ask(cloud.url, "GET", f"/v1/{first.replace('levanter/base', 'levanter%2Fbase')}")[0] == 200
-        assert ask(cloud.url, "GET", f"{PACKAGE}/versions/{NOBODY}")[0] == 404
-        assert ask(cloud.url, "GET", moved)[0] == 404
-        assert ask(cloud.url, "POST", f"{PACKAGE}/tags?tagId=in-use", nobody)[0] == 404
-        assert ask(cloud.url, "POST", f"{PACKAGE}/tags?tagId=in-use", {"version": first})[1]["version"] == first, name
-        assert ask(cloud.url, "POST", f"{PACKAGE}/tags?tagId=in-use", {"version": first})[0] == 409
-        assert ask(cloud.url, "PATCH", f"{moved}?updateMask=version", {"version": second})[1]["version"] == second
+        moved, nobody = f"{PACKAGE}/tags/in-use", f"{first.rpartition('/')[0]}/{NOBODY}"
+        for verb, path, version, status in (
+            ("GET", f"/v1/{first.replace('levanter/base', 'levanter%2Fbase')}", None, 200),
+            ("GET", f"{PACKAGE}/versions/{NOBODY}", None, 404),
+            ("GET", moved, None, 404),
+            ("POST", f"{PACKAGE}/tags?tagId=in-use", nobody, 404),
+            ("POST", f"{PACKAGE}/tags?tagId=in-use", first, 200),
+            ("POST", f"{PACKAGE}/tags?tagId=in-use", first, 409),
+            ("PATCH", f"{moved}?updateMask=version", second, 200),
+        ):
+            assert ask(cloud.url, verb, path, version and {"version": version})[0] == status, (verb, path)
         tags = ask(cloud.url, "GET", f"{PACKAGE}/tags")[1]["tags"]
         assert [(each["name"].rpartition("/")[2], each["version"]) for each in tags] == [
             ("in-use", second), ("one", first), ("two", second),

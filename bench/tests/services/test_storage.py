@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import urllib.request
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
 
-from bench.cloud.testing import TestCloud
-from bench.tests.cloud.cloud_clients import Direct, ask
+from bench.tests.cloud.cloud_clients import Direct
 
 UPLOAD = "upload/storage/v1/b/records/o?uploadType=media&name="
 
@@ -85,12 +83,3 @@ def test_pages_of_a_listing_join_to_the_whole(names: set[str], size: int, more: 
     assert (items, prefixes) == (whole.get("items", []), whole.get("prefixes", []))
     if "delimiter" not in more:
         assert [each["name"] for each in items] == sorted(names)
-
-
-def test_part_of_an_object_is_read_by_range(cloud: TestCloud) -> None:
-    ask(cloud.url, "POST", "/storage/v1/b?project=p", {"name": "records"})
-    made = ask(cloud.url, "POST", f"/{UPLOAD}a", 123456789)[1]
-    for asked, expected in (("bytes=2-4", b"345"), ("bytes=7-", b"89"), ("bytes=8-99", b"9")):
-        request = urllib.request.Request(made["mediaLink"], headers={"Range": asked})
-        with urllib.request.urlopen(request) as answer:
-            assert (answer.status, answer.read()) == (206, expected)
