@@ -64,8 +64,9 @@ CALLS: dict[str, list[Row]] = {
     ],
     "places": [
         *(("POST", f"container/v1/{P}/locations/{place}/clusters", {"cluster": {
-            **CLUSTER, "name": name, "privateClusterConfig": {
-                "enablePrivateNodes": True}}}) for place, name in ((ZONE, "zonal"), ("us-central2", "none"))),
+            **CLUSTER, "name": name, "ipAllocationPolicy": {"clusterSecondaryRangeName": "pods"},
+            "privateClusterConfig": {"enablePrivateNodes": True}}})
+            for place, name in ((ZONE, "zonal"), ("us-central2", "none"))),
         f"container/v1/{P}/locations/-/clusters",
         f"container/v1/{P}/locations/us-central2/operations/operation-1795248002000-000000000002",
         ("POST", f"container/v1/{P}/locations/us-central2/clusters/none/nodePools", {"nodePool": {

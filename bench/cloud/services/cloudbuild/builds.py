@@ -26,7 +26,6 @@ from bench.cloud.store import Resource
 KIND = "cloudbuild.build"
 ENDS = ("SUCCESS", "FAILURE", "INTERNAL_ERROR", "TIMEOUT", "CANCELLED", "EXPIRED")
 _METADATA = "type.googleapis.com/google.devtools.cloudbuild.v1.BuildOperationMetadata"
-_BUILD = "type.googleapis.com/google.devtools.cloudbuild.v1.Build"
 _DEFAULTS = {"timeout": "3600s", "queueTtl": "3600s"}
 _OWN_LOGGING = frozenset({"CLOUD_LOGGING_ONLY", "NONE"})
 
@@ -128,16 +127,10 @@ def shown(held: Resource) -> JsonObject:
 
 
 def operation(held: Resource) -> JsonObject:
-    """The operation of a build, which is done when the build is; its name holds the build's id, as Google's does."""
+    """The operation of a build that has just begun; its name holds the build's id, as Google's does."""
     identity = base64.urlsafe_b64encode(held.body["id"].encode()).decode()
     name = f"{held.name.partition('/builds/')[0]}/operations/{identity}"
-    build, status = shown(held), held.body["status"]
-    begun = {"name": name, "metadata": {"@type": _METADATA, "build": build}, "done": status in ENDS}
-    if status == "SUCCESS":
-        return {**begun, "response": {"@type": _BUILD, **build}}
-    if status in ENDS:
-        return {**begun, "error": {"code": 2, "message": build.get("statusDetail", f"Build ended as {status}.")}}
-    return begun
+    return {"name": name, "metadata": {"@type": _METADATA, "build": shown(held)}, "done": False}
 
 
 def check_build(build: JsonObject) -> None:
