@@ -155,7 +155,7 @@ def _over_quota(limit: Limit, held: int, asked: int) -> ApiError:
     return ApiError(
         403,
         f'Insufficient regional quota to satisfy request: resource "{kind}_{limit.scope.generation.upper()}": request '
-        f"requires {asked} chips, and {left} of {limit.chips} are left.",
+        f"requires {asked} chips, and the quota of {limit.chips} has {left}.",
         reason="forbidden",
     )
 
