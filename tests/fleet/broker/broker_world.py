@@ -24,6 +24,7 @@ from infra.fleet.broker.refusals import Reason
 from infra.fleet.broker.serve import server_config, service
 from infra.fleet.broker.service import Service
 from infra.fleet.broker.settings import BrokerSettings
+from infra.fleet.controller.by_broker import BrokerApi
 from infra.fleet.google import Api, Clients, clients, execute
 from infra.fleet.records import Records
 from infra.model import bucket_names
@@ -104,7 +105,7 @@ class World:
         node = {
             "acceleratorType": "v5litepod-4",
             "runtimeVersion": "v2-alpha-tpuv5-lite",
-            "labels": {"tidepool-stack": STACK, "tidepool-pool": pool},
+            "labels": {"tidepool-managed": "true", "tidepool-stack": STACK, "tidepool-pool": pool},
             "serviceAccount": {"email": account},
             "schedulingConfig": {"preemptible": True},
         }
@@ -148,6 +149,14 @@ class World:
         """What the VM's metadata server gives. Each is another one: a second goes by."""
         self.wait(1)
         return self.cloud.control.identity_token(vm, audience or self.settings.audience, **more)
+
+    def api(self) -> BrokerApi:
+        """What the controller itself calls with."""
+        return BrokerApi(
+            stack=STACK,
+            address=lambda: self.settings.audience,
+            token=lambda audience: self.cloud.control.account_token(CONTROLLER, audience),
+        )
 
     def errand(self, path: str, *, verb: str = "GET", token: str | None = None) -> Reply:
         """What the controller asks for, as the controller where no token is given."""

@@ -33,16 +33,6 @@ GHOST = "tpu-ci-us-west4-a-7-00abcd"
 RUNS = "github.list_runs"
 
 
-def api(world: World) -> BrokerApi:
-    """What the controller itself calls with."""
-    control = world.cloud.control
-    return BrokerApi(
-        stack=STACK,
-        address=lambda: world.settings.audience,
-        token=lambda audience: control.account_token(CONTROLLER, audience),
-    )
-
-
 def ghost(world: World, name: str = GHOST, repository: str = REPO, **more: Any) -> int:
     return world.hub.add_runner(repository, name, **{"status": "offline", "labels": ["tpu-ci"], **more})["id"]
 
@@ -60,7 +50,7 @@ def test_the_controller_sees_every_runner_that_is_named_by_our_rule(world: World
     for index in range(130):
         ghost(world, f"tpu-ci-us-west4-a-{index}-00abcd", OTHER_REPO)
     ghost(world, "somebodys-mac")
-    seen = api(world).runners("broker")
+    seen = world.api().runners("broker")
     assert len(seen) == 131
     [online] = [runner for runner in seen if runner.online]
     assert (online.name, online.scope, online.vm) == (first.body["runner"], SCOPE, VM)
@@ -71,9 +61,9 @@ def test_the_controller_sees_every_runner_that_is_named_by_our_rule(world: World
 def test_the_queue_of_many_repositories_is_asked_for_once_and_what_it_lacks_is_unknown_of_all(world: World) -> None:
     world.hub.queue_job(OTHER_REPO, ["tpu-ci"], name="first")
     before = len(world.lines)
-    assert [job.name for job in waiting_jobs(api(world), [REPO, OTHER_REPO]).jobs] == ["first"]
+    assert [job.name for job in waiting_jobs(world.api(), [REPO, OTHER_REPO]).jobs] == ["first"]
     assert [line["event"] for line in world.lines[before:]] == ["queue"]
-    nobody = replace(api(world), address=lambda: "http://127.0.0.1:1")
+    nobody = replace(world.api(), address=lambda: "http://127.0.0.1:1")
     assert waiting_jobs(nobody, [REPO, OTHER_REPO]).unknown.keys() == {REPO, OTHER_REPO}
 
 
@@ -82,18 +72,18 @@ def test_jobs_of_runners_that_are_not_named_by_our_rule_are_told_to_nobody(
 ) -> None:
     theirs = RunningJob(repository=REPO, name="theirs", runner="somebodys-mac", url="")
     monkeypatch.setattr(GitHubApp, "jobs", lambda *_, **__: Jobs(waiting=(), running=(theirs,)))
-    assert api(world).running([REPO]) == ()
+    assert world.api().running([REPO]) == ()
 
 
 def test_a_queue_is_looked_at_once_a_minute_however_often_it_is_asked_for(world: World) -> None:
     for _ in range(3):
-        assert api(world).queued([REPO]) == ()
+        assert world.api().queued([REPO]) == ()
     before = world.calls(RUNS)
     world.wait(59)
-    api(world).queued([REPO])
+    world.api().queued([REPO])
     assert world.calls(RUNS) == before
     world.wait(2)
-    api(world).queued([REPO])
+    world.api().queued([REPO])
     assert world.calls(RUNS) == 2 * before
 
 
@@ -114,7 +104,7 @@ def test_a_list_that_github_does_not_give_is_no_list(world: World, path: str) ->
     reply = world.errand(f"/v1/{path}?stack={STACK}")
     assert (reply.status, reply.reason, reply.headers["retry-after"]) == (503, "github-down", "60")
     with pytest.raises(GitHubError, match="503 github-down"):
-        api(world).runners("broker")
+        world.api().runners("broker")
 
 
 # Where nothing is declared any more
@@ -134,14 +124,14 @@ def test_runners_of_a_repository_that_is_served_no_more_are_listed_and_their_gho
     number = ghost(world)
     leaves(world, REPO)
     world.start()
-    assert {runner.scope for runner in api(world).runners("broker")} == set()
-    left = api(world).runners(SCOPE)
+    assert {runner.scope for runner in world.api().runners("broker")} == set()
+    left = world.api().runners(SCOPE)
     assert {(runner.name, runner.online) for runner in left} == {(first.body["runner"], True), (GHOST, False)}
     assert (world.lines[-1]["event"], world.lines[-1]["scope"]) == ("runners", SCOPE)
     world.write(
         bucket_names.binding_object(STACK, GHOST.rpartition("-")[0]), {"version": 1, "vm": GHOST.rpartition("-")[0]}
     )
-    api(world).remove(SCOPE, number)
+    world.api().remove(SCOPE, number)
     assert [runner["name"] for runner in world.runners()] == [first.body["runner"]]
 
 
@@ -296,4 +286,4 @@ def test_without_a_broker_or_a_token_github_is_unknown_and_says_why(world: World
 
 def test_the_broker_tells_of_jobs_in_words_alone_whoever_named_them(world: World) -> None:
     world.hub.queue_job(REPO, ["fork"], name="\x1b[2Jjob")
-    assert [job.name for job in api(world).queued([REPO])] == ["\\u001b[2Jjob"]
+    assert [job.name for job in world.api().queued([REPO])] == ["\\u001b[2Jjob"]

@@ -17,28 +17,16 @@ from infra.fleet.google import Api, execute
 from infra.fleet.reports import Phase, ReportSeen
 from infra.fleet.runner.supervisor.report import sealed
 from infra.model import bucket_names
-from tests.fleet.broker.broker_world import BUCKET, MEMBER_ACCOUNT, PROJECT, SECOND, VM, World
-from tests.fleet.broker.test_sweep_by_broker import api, desired
+from tests.fleet.broker.broker_world import BUCKET, PROJECT, SECOND, VM, World
+from tests.fleet.broker.test_sweep_by_broker import desired
 
 ZONE = "us-west4-a"
 
 
-def path(vm: str) -> str:
-    return f"projects/{PROJECT}/locations/{ZONE}/nodes/{vm}"
-
-
 def make(world: World, vm: str) -> None:
-    labels = {"tidepool-managed": "true", "tidepool-stack": "ci", "tidepool-pool": "tpu-ci"}
-    node = {
-        "acceleratorType": "v5litepod-4",
-        "runtimeVersion": "v2-alpha-tpuv5-lite",
-        "labels": labels,
-        "serviceAccount": {"email": MEMBER_ACCOUNT},
-        "schedulingConfig": {"preemptible": True},
-    }
-    world.cloud.control.remove_node(path(vm))
+    world.cloud.control.remove_node(vm)
     world.wait(60)
-    world.cloud.control.add_node(path(vm), node)
+    world.add_vm(vm)
 
 
 @pytest.fixture
@@ -69,7 +57,7 @@ def write(world: World, vm: str, content: bytes) -> None:
 
 def heard(world: World, memory: Memory = EMPTY) -> tuple[dict[str, ReportSeen], Memory]:
     """The reports that a sweep believes, and what it remembers."""
-    observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=api(world))
+    observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=world.api())
     observed = observer.observe(desired(), memory)
     assert observed.reports_source.known, observed.reports_source
     return dict(observed.reports), decide(desired(), observed, memory, world.now()).memory

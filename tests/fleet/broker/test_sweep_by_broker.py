@@ -21,18 +21,10 @@ from infra.fleet.controller.observed import KNOWN
 from infra.fleet.place import BROKER, TOKEN, told_place
 from infra.model import bucket_names
 from infra.operations.fleet.looks import declared_place
-from tests.fleet.broker.broker_world import BUCKET, CONTROLLER, PROJECT, REPO, STACK, World, manifest
+from tests.fleet.broker.broker_world import BUCKET, PROJECT, REPO, STACK, World, manifest
 from tests.model.given import parse, pool, stack_text
 
 SCOPE = f"repos/{REPO}"
-
-
-def api(world: World) -> BrokerApi:
-    return BrokerApi(
-        stack=STACK,
-        address=lambda: world.settings.audience,
-        token=lambda audience: world.cloud.control.account_token(CONTROLLER, audience),
-    )
 
 
 def desired() -> Desired:
@@ -46,22 +38,17 @@ def desired() -> Desired:
     return read({**manifest(), "slots": slots})
 
 
-def observed(world: World) -> Any:
-    observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=api(world))
-    return observer.observe(desired(), Memory())
-
-
-def left(world: World, scope: str) -> Any:
-    """What a sweep knows of a scope that its pool has left."""
-    memory = Memory(scopes={"tpu-ci": {scope: ScopeMemory(until=world.now())}})
-    observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=api(world))
-    return observer.observe(desired(), memory).left[scope]
+def left(world: World, *scopes: str) -> Any:
+    """What a sweep knows of scopes that their pool has left."""
+    memory = Memory(scopes={"tpu-ci": {scope: ScopeMemory(until=world.now()) for scope in scopes}})
+    observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=world.api())
+    return observer.observe(desired(), memory).left
 
 
 def test_a_repository_that_left_and_never_had_a_runner_holds_nothing(world: World) -> None:
     """A pool of several repositories takes turns, so that one of them may have got none."""
     assert world.ask().status == 200
-    assert left(world, "repos/lab/never") == KNOWN
+    assert left(world, "repos/lab/never") == {"repos/lab/never": KNOWN}
 
 
 def test_however_many_scopes_have_left_the_broker_answers_for_each(
@@ -85,10 +72,7 @@ def test_however_many_scopes_have_left_the_broker_answers_for_each(
 
     monkeypatch.setattr(GitHubApp, "runners", slow)
     world.write(bucket_names.scopes_object(STACK), {"version": 1, "stack": STACK, "scopes": scopes})
-    memory = Memory(scopes={"tpu-ci": {scope: ScopeMemory(until=world.now()) for scope in scopes}})
-    observer = Observer(project=PROJECT, bucket=BUCKET, endpoint=world.cloud.url, github=api(world))
-    seen = observer.observe(desired(), memory)
-    assert seen.left == dict.fromkeys(scopes, KNOWN)
+    assert left(world, *scopes) == dict.fromkeys(scopes, KNOWN)
     assert most < AT_ONCE
 
 

@@ -9,18 +9,23 @@ import pytest
 from infra.fleet.controller.actions import Create
 from infra.fleet.controller.decide import decide
 from infra.fleet.controller.events import Result
-from infra.fleet.controller.memory import Memory
+from infra.fleet.controller.memory import EMPTY, Memory
 from infra.fleet.controller.observed import Trouble
 from infra.fleet.controller.outcomes import ActionOutcome, learned
 from infra.fleet.controller.tpu_api import trouble_of_answer, trouble_of_operation
+from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import (
+    AWAY,
+    HOME,
     START,
     doing,
     first,
     fleet,
+    minutes,
     nodes,
     place,
     seen,
+    served,
 )
 
 
@@ -28,6 +33,24 @@ def refused(memory: Memory, desired: object, trouble: Trouble, now: datetime, na
     action = Create(slot=name, place=place(), rule="slot-absent", reason="")
     failed = ActionOutcome(action=action, result=Result.FAILED, trouble=trouble, text="no more capacity")
     return learned(memory, desired, [failed], now)  # ty: ignore[invalid-argument-type]
+
+
+def test_a_stockout_is_waited_out_and_after_three_the_fallback_is_taken() -> None:
+    desired = fleet(2, fallbacks=(place(AWAY, CapacityKind.SPOT),))
+    name = desired.slots[0].name
+    observed = seen(desired, nodes=nodes(desired, s0=""), runners=served(desired, but=(name,)))
+    memory, now, tried = EMPTY, START, []
+    for _ in range(60):
+        decision = decide(desired, observed, memory, now)
+        memory = decision.memory
+        for action in decision.actions:
+            if isinstance(action, Create):
+                tried.append(action.place.zone)
+                memory = refused(memory, desired, Trouble.STOCKOUT, now, name)
+        if AWAY in tried:
+            break
+        now += minutes(2)
+    assert tried == [HOME, HOME, HOME, AWAY]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,8 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """What zones list from now on. silent: zones that do not answer."""
 
     def see(*nodes: NodeSeen | None, silent: tuple[str, ...] = ()) -> None:
-        def listed(_: Any, __: str, zone: str) -> list[NodeSeen]:
+        def listed(_: Any, project: str, zone: str) -> list[NodeSeen]:
+            assert project == "a-lab"
             if zone in silent:
                 raise GoogleError("listing", "503", status=503)
             return [each for each in (*nodes, node(OTHER)) if each and each.zone == zone]

@@ -96,21 +96,15 @@ def test_a_stockout_is_forgotten_where_its_vm_stands(state: str, left: set[str])
 )
 def test_a_start_takes_from_the_create_to_a_runner_online(memory: Memory, observed: Observed, starts: Any) -> None:
     assert after(replace(memory, starts={POOL: (3,)}), observed).starts == {POOL: starts}
+    many = replace(memory, starts={POOL: tuple(range(STARTS))})
+    assert after(many, observed).starts[POOL] == (*range(STARTS), *starts[1:])[-STARTS:]
+    assert after(memory, observed).starts.get(POOL, ()) == starts[1:]
 
 
 @pytest.mark.parametrize(("zone", "before", "proved"), [(HOME, False, True), (AWAY, False, False), (AWAY, True, True)])
 def test_a_vm_that_proved_a_report_of_its_own_zone_once_is_able_to(zone: str, *, before: bool, proved: bool) -> None:
     word = ReportSeen(vm=VM, pool=POOL, phase=Phase.IDLE, at=NOW, proved=zone)
     assert after(ready(of(), proved=before), sight(reports={VM: word})).nodes[HERE].proved is proved
-
-
-def test_the_first_start_of_a_pool_is_remembered() -> None:
-    assert after(of(attempts=1, tried={HOME: NOW - minutes(2)}), sight()).starts == {POOL: (2,)}
-
-
-def test_only_the_last_starts_are_remembered() -> None:
-    memory = replace(of(attempts=1, tried={HOME: NOW - minutes(1)}), starts={POOL: tuple(range(STARTS))})
-    assert after(memory, sight()).starts[POOL] == (*range(1, STARTS), 1)
 
 
 @pytest.mark.parametrize(
