@@ -173,16 +173,8 @@ def _ghost(life: Life, fault: Fault) -> None:
 
 
 def _promotes(life: Life, fault: Fault, *, bad: bool) -> None:
-    """A new image, or a new bundle: with a bad one, runners end at once or nothing starts."""
-    world, number = life.world, life.world.number()
-    new = f"{number:064x}" if fault.roll < 0.3 else f"sha256:{number:064x}"
-    if bad:
-        world.bad.add(new)
-    world.tell(f"a {'bad' if bad else 'good'} {'bundle' if fault.roll < 0.3 else 'image'} is promoted")
-    if fault.roll < 0.3:
-        world.promote(bundle=new)
-    else:
-        world.promote(image=new)
+    part = "bundle" if fault.roll < 0.3 else "image"
+    life.world.renew(part, bad=part if bad else "")
 
 
 DAMAGES: Final = 3 + len(_OF_LATER)

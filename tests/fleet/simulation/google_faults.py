@@ -6,7 +6,6 @@ Owns what each of these kinds of fault does to the world. How often they come is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -24,21 +23,27 @@ LOSS_AN_HOUR: Final = 0.2
 publishes no rate."""
 
 
+def becomes(life: Life, slot: int, state: str = "PREEMPTED") -> None:
+    """What Google does to the VM of a slot that stands."""
+    node = life.world.tpus.of_slot(slot)
+    if node is not None and node.state == "READY":
+        life.world.tell(f"{node.name} is {state}")
+        life.world.tpus.becomes(node, state)
+
+
 def preempt(life: Life, fault: Fault) -> None:
-    _becomes(life, fault, "PREEMPTED")
+    becomes(life, fault.slot)
+
+
+def zone_lost(life: Life, *zones: str) -> None:
+    """Everything of some zones at once, which is more than a fuse lets pass."""
+    for index, slot in enumerate(life.world.desired.slots):
+        if slot.home.zone in zones:
+            becomes(life, index)
 
 
 def zone_preempted(life: Life, fault: Fault) -> None:
-    """Everything of a zone at once, which is more than a fuse lets pass."""
-    zone = life.zone_of(fault)
-    for index, slot in enumerate(life.world.desired.slots):
-        if slot.home.zone == zone:
-            preempt(life, replace(fault, slot=index))
-
-
-def _all_preempted(life: Life, fault: Fault) -> None:
-    for index in range(len(life.world.desired.slots)):
-        preempt(life, replace(fault, slot=index))
+    zone_lost(life, life.zone_of(fault))
 
 
 def _flapping(life: Life, fault: Fault) -> None:
@@ -46,24 +51,17 @@ def _flapping(life: Life, fault: Fault) -> None:
     dice, slots = Random(f"flapping {fault.roll}"), len(life.world.desired.slots)
     after = 0.0
     while (after := after + dice.expovariate(LOSS_AN_HOUR * slots) * 3600) < fault.minutes * 60:
-        life.world.plan(after, partial(preempt, life, replace(fault, slot=dice.randrange(slots))))
-
-
-def _becomes(life: Life, fault: Fault, state: str) -> None:
-    node = life.world.tpus.of_slot(fault.slot)
-    if node is not None and node.state == "READY":
-        life.world.tell(f"{node.name} is {state}")
-        life.world.tpus.becomes(node, state)
+        life.world.plan(after, partial(becomes, life, dice.randrange(slots)))
 
 
 def _ends_otherwise(life: Life, fault: Fault) -> None:
-    _becomes(life, fault, ("TERMINATED", "STOPPED", "FAILED", "UNKNOWN")[int(fault.roll * 4)])
+    becomes(life, fault.slot, ("TERMINATED", "STOPPED", "FAILED", "UNKNOWN")[int(fault.roll * 4)])
 
 
 def _repaired(life: Life, fault: Fault) -> None:
     """Google takes a VM away for some time, and gives it back unless that is long."""
     node = life.world.tpus.of_slot(fault.slot)
-    _becomes(life, fault, ("REPAIRING", "RESTARTING")[int(fault.roll * 2)])
+    becomes(life, fault.slot, ("REPAIRING", "RESTARTING")[int(fault.roll * 2)])
 
     def back() -> None:
         if node is not None and node.state in ("REPAIRING", "RESTARTING"):
@@ -157,7 +155,7 @@ def _lies(life: Life, fault: Fault, kind: str) -> None:
 OF_GOOGLE: Final[dict[str, Callable[[Life, Fault], None]]] = {
     "preempt": preempt,
     "zone-preempted": zone_preempted,
-    "all-preempted": _all_preempted,
+    "all-preempted": lambda life, _: zone_lost(life, *life.world.desired.zones),
     "flapping": _flapping,
     "ends-otherwise": _ends_otherwise,
     "repaired": _repaired,

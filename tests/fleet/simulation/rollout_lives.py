@@ -172,22 +172,6 @@ def _has_bad(life: Life, node: Node) -> bool:
     )
 
 
-def _image(one: RolloutLife, roll: float, *, bad: bool = False) -> None:
-    new = f"sha256:{one.life.world.number():064x}"
-    if bad:
-        one.life.world.bad.add(new)
-    one.life.world.tell(f"promote {new}")
-    one.life.world.promote(image=new)
-
-
-def _bundle(one: RolloutLife, _: float, *, bad: bool = False) -> None:
-    new = f"{one.life.world.number():064x}"
-    if bad:
-        one.life.world.bad.add(new)
-    one.life.world.tell(f"publish {new[-6:]}")
-    one.life.world.promote(bundle=new)
-
-
 def undo(one: RolloutLife, roll: float) -> None:
     pool, rollout = one.of_a_pool(roll)
     if rollout and (back := undoable(rollout, one.target(pool), one.requests(), pool)):
@@ -207,12 +191,6 @@ def _undo_and_redo(one: RolloutLife, roll: float) -> None:
     redo(one, roll)
 
 
-def _both(one: RolloutLife, roll: float) -> None:
-    """An image and a bundle at once, one of them bad."""
-    _image(one, roll, bad=roll < 0.5)
-    _bundle(one, roll, bad=roll >= 0.5)
-
-
 def _pause(one: RolloutLife, _: float) -> None:
     one.life.world.request(lambda body: operator_requests.paused(body, one.life.world.desired.pools))
 
@@ -228,11 +206,11 @@ def _forgets(one: RolloutLife, _: float) -> None:
 
 
 EVENTS: Final[dict[str, Callable[[RolloutLife, float], None]]] = {
-    "good image": _image,
-    "bad image": lambda one, roll: _image(one, roll, bad=True),
-    "good bundle": _bundle,
-    "bad bundle": lambda one, roll: _bundle(one, roll, bad=True),
-    "both": _both,
+    "good image": lambda one, _: one.life.world.renew("image"),
+    "bad image": lambda one, _: one.life.world.renew("image", bad="image"),
+    "good bundle": lambda one, _: one.life.world.renew("bundle"),
+    "bad bundle": lambda one, _: one.life.world.renew("bundle", bad="bundle"),
+    "both": lambda one, roll: one.life.world.renew("image", "bundle", bad="image" if roll < 0.5 else "bundle"),
     "undo": undo,
     "redo": redo,
     "undo, redo": _undo_and_redo,

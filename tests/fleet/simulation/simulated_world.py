@@ -193,6 +193,15 @@ class World:
         }
         self.write(bucket_names.pointer_object(), json.dumps({"version": 1, "images": images}).encode())
 
+    def renew(self, *parts: str, bad: str = "") -> None:
+        """A new version of each, `image` or `bundle`: with a bad one runners end at once, or nothing starts."""
+        for part in parts:
+            new = f"{'sha256:' if part == 'image' else ''}{self.number():064x}"
+            if part == bad:
+                self.bad.add(new)
+            self.tell(f"a {'bad' if part == bad else 'good'} {part} is promoted")
+            self.promote(**{part: new})
+
     # Guests
 
     def live(self, node: Node) -> None:

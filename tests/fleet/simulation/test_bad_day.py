@@ -20,7 +20,7 @@ from infra.model import bucket_names
 from infra.model.manifest import manifest
 from tests.cli.fleet.watched import ALERTS, Watch
 from tests.fleet.simulation.fleet_life import EVERY, Life, fleets, grow_up, in_process
-from tests.fleet.simulation.google_faults import LOSS_AN_HOUR
+from tests.fleet.simulation.google_faults import LOSS_AN_HOUR, becomes, zone_lost
 from tests.fleet.simulation.google_in_process import refusal
 from tests.fleet.simulation.simulated_world import World
 from tests.model.given import parse, pool, stack_text
@@ -49,24 +49,17 @@ def refuses(life: Life, status: int, text: str, but: str = "") -> None:
     life.world.tpus.create = answer
 
 
-def lose(life: Life, zone: str) -> None:
-    """Google takes every declared VM of a zone."""
-    for node in list(life.world.tpus.nodes.values()):
-        if node.zone == zone and life.world.desired.slot(node.name) is not None:
-            life.world.tpus.becomes(node, "PREEMPTED")
-
-
 def lose_five(life: Life, state: str = "PREEMPTED") -> None:
     for index in range(5):
         node = life.world.tpus.of_slot(index)
         assert node is not None
         node.stuck = state == "DELETING"
-        life.world.tpus.becomes(node, state)
+        becomes(life, index, state)
 
 
 def quota_refused(life: Life) -> None:
     refuses(life, 429, "Quota limit 'TPUV5sPreemptibleLitepodPerProjectPerZone' has been exceeded.")
-    lose(life, HOME)
+    zone_lost(life, HOME)
 
 
 def creates_refused(life: Life) -> None:
@@ -104,18 +97,12 @@ def creates_come_to_nothing(life: Life) -> None:
 
 def no_capacity(life: Life) -> None:
     life.world.tpus.stockouts[HOME] = life.world.now + 3600 * HOURS
-    lose(life, HOME)
+    zone_lost(life, HOME)
 
 
 def fifth_an_hour(life: Life) -> None:
     for turn in range(int(6 * LOSS_AN_HOUR * HOURS)):
-        life.world.plan(turn * 3600 / (6 * LOSS_AN_HOUR), partial(lose_one, life, turn))
-
-
-def lose_one(life: Life, index: int) -> None:
-    node = life.world.tpus.of_slot(index)
-    if node is not None and node.state == "READY":
-        life.world.tpus.becomes(node, "PREEMPTED")
+        life.world.plan(turn * 3600 / (6 * LOSS_AN_HOUR), partial(becomes, life, turn))
 
 
 TROUBLES: Final[dict[str, Callable[[Life], Any]]] = {
