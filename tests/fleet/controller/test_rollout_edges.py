@@ -8,7 +8,7 @@ import pytest
 
 from infra.fleet.controller.actions import Assign
 from infra.fleet.operator_requests import DrainRequest, OperatorRequests
-from infra.fleet.versions import PoolVersion
+from infra.fleet.versions import AssignedVersion, PoolVersion
 from tests.fleet.controller.given_fleet import START, fleet
 from tests.fleet.controller.rolled_pool import POOL, Pool, rolled_out, steady, taken_back, target
 
@@ -82,6 +82,18 @@ def test_orders_of_vms_that_wait_to_go_back_say_why_and_let_them_take_jobs() -> 
         pool.vm(0): ("it has a job, and an idle VM goes back first", False, False),
         pool.vm(5): ("back to what was proved: it was undone", False, False),
     }
+
+
+def test_one_that_waits_to_go_back_is_told_the_image_and_the_bundle_that_it_runs() -> None:
+    pool = steady(first=target("a", "1"))
+    pool.target = target("b", "1")
+    pool.sweeps(8)
+    pool.busy, pool.target = {pool.vm(index) for index in range(6)}, target("c", "1")
+    assert pool.sweep() == ["0:c1"]
+    pool.busy, pool.requests = {pool.vm(0)}, taken_back("image sha256:b", "image sha256:c")
+    told = {each.vm: (each.version, each.reason, each.drained) for each in assigns(pool)}
+    assert told.keys() == {pool.vm(index) for index in range(3)}
+    assert told[pool.vm(0)] == (AssignedVersion("r@sha256:b", "1"), "others go back first", False)
 
 
 def test_orders_that_may_have_been_written_are_written_anew() -> None:

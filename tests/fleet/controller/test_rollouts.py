@@ -9,10 +9,11 @@ from infra.fleet.controller.decide import decide
 from infra.fleet.controller.memory import EMPTY, Memory, VmMemory
 from infra.fleet.controller.observed import KNOWN, NodeSeen, Observed, unknown
 from infra.fleet.controller.trial import at_once
+from infra.fleet.operator_requests import OperatorRequests
 from infra.fleet.versions import AssignedVersion, PoolVersion
 from infra.model.catalogue import CapacityKind
 from tests.fleet.controller.given_fleet import AWAY, HOME, START, fleet, minutes, node, place, remembered, seen
-from tests.fleet.controller.rolled_pool import steady, target
+from tests.fleet.controller.rolled_pool import steady, taken_back, target
 
 
 def test_a_new_image_goes_to_one_canary_and_then_to_a_share_at_a_time() -> None:
@@ -63,6 +64,24 @@ def test_a_canary_that_is_lost_proves_nothing_and_another_takes_its_place() -> N
     pool.sweep()
     pool.gone = pool.desired.slots[0].name
     assert sorted(pool.sweep()) == ["0:a", "1:b"], "the lost one boots with what is proved"
+
+
+def test_undo_brings_back_what_ran_before_a_share_at_a_time() -> None:
+    pool = steady()
+    pool.target = target("b")
+    pool.sweeps(5)
+    pool.requests = taken_back("image sha256:b")
+    assert [pool.sweep() for _ in range(4)] == [["0:a", "1:a"], ["2:a", "3:a"], ["4:a", "5:a"], []]
+    assert pool.stage == "undone"
+
+
+def test_what_failed_is_tried_once_for_each_request() -> None:
+    pool = steady()
+    pool.target, pool.bad, pool.unfit = target("b"), "b", "runners end at once"
+    assert [pool.sweep() for _ in range(4)] == [["0:b"], ["0:a"], [], []]
+    pool.requests = OperatorRequests(redone={"tpu-ci": pool.memory.rollouts["tpu-ci"].since})
+    assert [pool.sweep() for _ in range(4)] == [["0:b"], ["0:a"], [], []]
+    assert pool.stage == "failed"
 
 
 def test_a_pool_is_never_in_work_as_a_whole() -> None:

@@ -5,7 +5,9 @@ Owns how often faults come, and what those do that are not Google's (`google_fau
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
@@ -190,7 +192,19 @@ def _unreadable(life: Life, fault: Fault) -> None:
     damage = damages[int(fault.roll * 1e6) % len(damages)]
     world.tell(f"{name} becomes {damage[:80]!r}")
     world.write(name, damage)
+    if name == bucket_names.requests_object(stack):
+        world.plan(3600, lambda: _mended(life, name))
     zone_preempted(life, fault)
+
+
+def _mended(life: Life, name: str) -> None:
+    """Where no version of the requests can be read nothing is rolled out, until people do as the finding says."""
+    for _, content in life.world.versions(name):
+        with suppress(ValueError):
+            operator_requests.read_requests(json.loads(content))
+            return
+    life.world.tell("people delete the requests")
+    life.world.objects.pop(name, None)
 
 
 def _memory_lost(life: Life, fault: Fault) -> None:
