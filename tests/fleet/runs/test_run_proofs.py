@@ -242,3 +242,30 @@ def test_without_googles_keys_nothing_is_known_and_nothing_is_forged(pair: Pair)
     with pytest.raises(RunError, match="reading Google's keys"):
         pair.heard(pair.signed(MINE, status()))
     assert pair.reports.doubts == {}
+
+
+def test_a_sibling_that_knew_the_prefix_would_change_neither_end_nor_results(lab: Lab, tmp_path: Any) -> None:
+    """A whole run, while another VM of its pool writes into it all that it can."""
+
+    def forge(lab: Lab) -> None:
+        if not lab.log or MINE not in lab.nodes:
+            return
+        prefix = metadata(lab)["prefix"]
+        objects = BucketObjects(lab.google, lab.config.bucket.name)
+        if SIBLING not in lab.nodes:
+            (mine,) = (each for each in lab.cloud.control.nodes() if each["name"].endswith(MINE))
+            place = f"projects/{lab.config.project}/locations/{A}/nodes/{SIBLING}"
+            lab.cloud.control.add_node(place, vm_as(mine["serviceAccount"]["email"]))
+            forged = packed(**{"out/z": "forged"})
+            text = status(f"{prefix}0/status.json", results=hashlib.sha256(forged).hexdigest())
+            token = lab.cloud.control.identity_token(SIBLING, audience(text))
+            objects.put(f"{prefix}0/status.json", sealed(text, token).encode())
+        if (objects.get(f"{prefix}0/results.tar.gz") or b"") not in (b"", packed(**{"out/z": "forged"})):
+            objects.put(f"{prefix}0/results.tar.gz", packed(**{"out/z": "forged"}))
+
+    lab.meanwhile = forge
+    request = lab.request("sh", "-c", 'echo begun; echo y >"$TIDEPOOL_OUT/z"; sleep 1; exit 3', results=("out/z",))
+    ended = lab.run(request, into=tmp_path / "back")
+    lab.cloud.control.remove_node(SIBLING)
+    assert (ended.reason, ended.code) == ("failed", 3), (ended, lab.said)
+    assert not (tmp_path / "back" / "out" / "z").exists() or (tmp_path / "back" / "out" / "z").read_text() == "y\n"
