@@ -139,9 +139,9 @@ def read_checkpoint(raw: bytes, files: StackFiles) -> dict[str, Any]:
     version, features = document["version"], document.get("features") or ()
     if version not in (CHECKPOINT_VERSION, VERSION_OF_FEATURES) or {*features} - {REPLACE_WITH}:
         raise RefusedError(
-            f"stack {files.stack} has a checkpoint of version {version} that needs {', '.join(features) or 'nothing'}: "
-            f"the embedded engine reads only versions {CHECKPOINT_VERSION} and {VERSION_OF_FEATURES}, and knows only "
-            f"{REPLACE_WITH}; use --engine pulumi"
+            f"stack {files.stack} has a checkpoint of version {version} that needs {', '.join(features) or 'nothing'}. "
+            f"The embedded engine reads versions {CHECKPOINT_VERSION} and {VERSION_OF_FEATURES}, and knows only "
+            f"{REPLACE_WITH}. Fix: use --engine pulumi"
         )
     return checked_deployment(document["checkpoint"].get("latest"), source, fix)
 

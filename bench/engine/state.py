@@ -130,8 +130,8 @@ def decode(entry: Mapping[str, Any], vault: Vault) -> ResourceState:
         ciphertext = value.get("ciphertext")
         if value[SIGNATURE] != SECRET_SIGNATURE or not isinstance(ciphertext, str):
             raise EngineError(
-                f"{entry.get('urn')} has a value in the state that is neither plain nor a secret: use --engine pulumi "
-                "for this stack, or restore the state from a backup"
+                f"{entry.get('urn')} has a value in the state that is neither plain nor a secret. "
+                "Fix: use --engine pulumi for this stack, or restore the state from a backup"
             )
         vault.met_secrets = True
         return Secret.sealed(ciphertext, vault)
