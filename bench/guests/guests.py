@@ -51,17 +51,10 @@ class Guests:
             if disk.life != vm.life:
                 end_runner(around, disk)
                 disk = Disk(life=vm.life)
-            guest = Guest(
-                vm,
-                disk,
-                around,
-                now=told["seconds"],
-                compression=told["compression"],
-                jobs_wait=told["queued"] > 0,
-                faults=told["faults"],
-            )
-            guest.live()
-            after[name] = guest.disk
+            now, compression = told["seconds"], told["compression"]
+            waits = told["queued"] > 0
+            Guest(vm, disk, around, now=now, compression=compression, jobs_wait=waits, faults=told["faults"]).live()
+            after[name] = disk
         for name in before.keys() - after.keys():
             end_runner(around, Disk.from_json(before[name]))
         kept = {name: disk.to_json() for name, disk in after.items()} | dict.fromkeys(before.keys() - after.keys())

@@ -60,8 +60,8 @@ class Lab:
     def order(self, **orders: Any) -> None:
         self.world.write(bucket_names.orders_object(VM), {"version": 1, **orders})
 
-    def store_bundle(self, content: bytes, sha256: str | None = None) -> str:
-        sha256 = sha256 or hashlib.sha256(content).hexdigest()
+    def store_bundle(self, content: bytes) -> str:
+        sha256 = hashlib.sha256(content).hexdigest()
         self.world.records.put_once(bucket_names.bundle_object(sha256), content, "application/gzip")
         return sha256
 

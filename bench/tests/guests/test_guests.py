@@ -85,14 +85,6 @@ def test_a_lost_registration_is_not_noticed_until_a_restart_is_ordered(lab: Lab)
         lab.guests.lose_runner("another")
 
 
-def test_a_bundle_that_is_not_what_its_name_says_is_not_run(lab: Lab) -> None:
-    lab.guests.advance(A_BOOT)
-    lab.order(bundle=lab.store_bundle(b"anything", "e" * 64))
-    lab.guests.advance(60)
-    assert lab.report["reason"] == "the ordered bundle eeeeeeeeeeee cannot be read"
-    assert lab.disk.state.bundle != "e" * 64
-
-
 @pytest.mark.parametrize(
     ("kind", "more", "phase", "reason"),
     [
