@@ -7,7 +7,6 @@ from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 import urllib3
@@ -38,19 +37,13 @@ class LocalCluster:
     def apps(self) -> Any:
         return client.AppsV1Api(self.api)
 
-    @property
-    def scheduling(self) -> Any:
-        return client.SchedulingV1Api(self.api)
-
-    def apply(self, body: dict[str, Any], *, by: str = "me", force: bool = False, **more: str) -> dict[str, Any]:
-        """Server-side apply. more: further queries."""
-        named = {
+    def apply(self, body: dict[str, Any], *, by: str) -> dict[str, Any]:
+        """Server-side apply in the default namespace."""
+        kinds = {
             "ConfigMap": "api/v1/namespaces/default/configmaps",
             "Deployment": "apis/apps/v1/namespaces/default/deployments",
-            "Queue": "apis/lab.example/v1/namespaces/default/queues",
-        }  # fmt: skip
-        query = {"fieldManager": by, **({"force": "true"} if force else {}), **more}
-        path = f"/{named[body['kind']]}/{body['metadata']['name']}?{urlencode(query)}"
+        }
+        path = f"/{kinds[body['kind']]}/{body['metadata']['name']}?fieldManager={by}"
         return self.ask("PATCH", path, body, content="application/apply-patch+yaml")
 
     def ask(self, verb: str, path: str, body: Any = None, *, content: str = "application/json") -> dict[str, Any]:
@@ -73,8 +66,3 @@ def cluster() -> Iterator[LocalCluster]:
         config.load_kube_config_from_dict(kubeconfig(reached), client_configuration=settings)
         with client.ApiClient(settings) as api:
             yield LocalCluster(control, api, reached)
-
-
-def refusal(raised: pytest.ExceptionInfo[ApiException]) -> tuple[int | None, str]:
-    """Code and text of what a cluster refused."""
-    return raised.value.status, str(raised.value.body)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
-import pytest
-from kubernetes import client
 
 from bench.cloud import kubernetes as store
 from infra.tools.kubernetes.condense import SERVED, Condensed
@@ -39,14 +36,3 @@ def test_types_are_those_of_the_release_that_the_control_plane_is_built_of() -> 
     assert condensed.types == BUILTIN["types"]
     wanted = [(version, kind) for version, kinds in SERVED.items() for kind in kinds.split()]
     assert [(row["apiVersion"], row["kind"]) for row in BUILTIN["kinds"]] == wanted
-
-
-@pytest.mark.parametrize("row", BUILTIN["kinds"], ids=lambda row: row["kind"])
-def test_kind_has_the_paths_that_the_official_client_calls(row: dict[str, Any]) -> None:
-    group, _, version = row["apiVersion"].rpartition("/")
-    words = [each.capitalize() for each in group.removesuffix(".k8s.io").split(".")] if group else ["Core"]
-    calls = vars(getattr(client, f"{''.join(words)}{version.capitalize()}Api".replace("Rbaca", "RbacA")))
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", row["kind"]).replace("APIService", "api_service").lower()
-    placed = f"replace_namespaced_{name}" if row["namespaced"] else f"replace_{name}"
-    assert placed in calls
-    assert (f"{placed}_status" in calls) is row["status"]

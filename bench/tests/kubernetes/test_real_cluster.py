@@ -17,8 +17,8 @@ from bench.cloud.control import Control
 from bench.cloud.kubernetes.control import kubeconfig
 from bench.tests.kubernetes.conftest import LocalCluster
 from bench.tests.kubernetes.real_control_plane import real_control_plane
-from bench.tests.kubernetes.test_apply_and_kinds import DEFINITIONS, QUEUES, config_map, definition, deployment, queue
 from bench.tests.kubernetes.test_kubernetes_provider import Run, errors
+from bench.tests.kubernetes.test_store import DEFINITIONS, QUEUES, config_map, definition, deployment, queue
 
 pytestmark = pytest.mark.live
 
