@@ -16,8 +16,8 @@ from bench.providers.kubernetes.objects import ClusterObjects
 from bench.providers.kubernetes.provider import KubernetesProvider
 from bench.providers.kubernetes.reach import ApiRefusedError, ClusterApi, ServedKind
 from bench.tests.kubernetes.conftest import LocalCluster
-from bench.tests.kubernetes.test_store import definition
 from bench.tests.kubernetes.test_kubernetes_provider import Run, steps
+from bench.tests.kubernetes.test_store import definition
 
 
 @pytest.fixture
