@@ -1,8 +1,6 @@
 """The Common Expression Language, as far as a service checks it before it keeps an expression: form and names.
 
-Owns the functions that IAM has, and which names may stand free; the grammar is cel-python's. Nothing is evaluated.
-Sources: cloud.google.com/iam/docs/conditions-attribute-reference and .../workload-identity-federation#mapping, read
-2026-11.
+Owns which names may stand free; the grammar is cel-python's. Nothing is evaluated, and functions are not looked up.
 """
 
 from __future__ import annotations
@@ -14,15 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lark import Tree
 
-_MACROS = frozenset({"all", "exists", "exists_one", "map", "filter"})
-_FUNCTIONS = _MACROS | frozenset(
-    {"bool", "bytes", "double", "duration", "dyn", "has", "int", "size", "string", "timestamp", "type", "uint",
-     "contains", "endsWith", "extract", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear",
-     "getHours", "getMilliseconds", "getMinutes", "getMonth", "getSeconds", "hasOnly", "join", "lowerAscii", "matches",
-     "replace", "split", "startsWith", "upperAscii", "getAttribute", "hasTagKey", "hasTagKeyId", "hasTagValue",
-     "hasTagValueId", "matchTag", "matchTagId", "substring", "trim"}
-)  # fmt: skip
-_CALLS = ("ident_arg", "member_dot_arg")
 _LISTED = ("list_lit", "map_lit")
 _NOT_BOOLEAN = (*_LISTED, "addition", "multiplication")
 
@@ -50,11 +39,8 @@ def read(text: str, roots: Collection[str]) -> Expression:
         tree = CELParser().parse(text)
     except CELParseError as error:
         raise CelError(f"unexpected text at {error.column}") from None
-    called = [each for each in tree.iter_subtrees() if each.data in _CALLS]
-    for each in called:
-        if (name := _called(each)) not in _FUNCTIONS:
-            raise CelError(f"there is no function '{name}'")
-    bound = {_bound(each) for each in called if _called(each) in _MACROS}
+    # `each` of `list.all(each, each > 1)`, which a macro gives each member.
+    bound = {str(_inner(each.children[0]).children[0]) for each in tree.find_data("exprlist") if len(each.children) > 1}
     names = frozenset(name for name in _names(tree) if name.partition(".")[0] not in bound)
     for name in sorted(names):
         if name.partition(".")[0] not in roots:
@@ -63,20 +49,6 @@ def read(text: str, roots: Collection[str]) -> Expression:
     token: Any = whole.children[0]
     literal = whole.data == "literal" and token.type != "BOOL_LIT"
     return Expression(names, not literal and whole.data not in _NOT_BOOLEAN)
-
-
-def _called(tree: Tree[Any]) -> str:
-    """The name of a function; that of a method stands behind what it is of."""
-    return str(tree.children[0 if tree.data == "ident_arg" else 1])
-
-
-def _bound(macro: Tree[Any]) -> str:
-    """The name that a macro gives each member, as `each` in `list.all(each, each > 1)`. Raises CelError."""
-    is_method = macro.data == "member_dot_arg" and len(macro.children) == 3
-    first = _inner(macro.children[2].children[0]) if is_method else macro
-    if first.data != "ident":
-        raise CelError(f"{_called(macro)} takes a name and an expression, as in list.{_called(macro)}(each, ...)")
-    return str(first.children[0])
 
 
 def _inner(tree: Tree[Any]) -> Tree[Any]:

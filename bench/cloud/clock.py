@@ -3,8 +3,7 @@
 Owns the wall clock plus an offset that a person may advance, by which time never runs backwards, and the durable events
 with a due time that are settled when a request comes. There are no background threads. Before a request is answered,
 every event due by then happens in order of its due time, each seeing the time it was due as the present, so the outcome
-does not depend on when anybody looks. An event that cannot happen is set aside with the reason, so that it stands in
-nobody's way and can still be looked at.
+does not depend on when anybody looks. An event that fails is dropped and logged, so that it stands in nobody's way.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from bench.cloud.errors import JsonObject
 from bench.cloud.store import Store
@@ -31,13 +31,6 @@ class OffsetClock:
         """Now, in epoch seconds; never less than this process has read before, however the machine's clock is set."""
         self._last = max(self._last, self._wall() + self.offset)
         return self._last
-
-    def advance(self, seconds: float) -> float:
-        """Move the offset forward and read. Raises ValueError for a step back."""
-        if seconds < 0:
-            raise ValueError(f"the clock cannot go back: {seconds} s")
-        self.offset += seconds
-        return self.read()
 
 
 def timestamp(seconds: float) -> str:
@@ -59,11 +52,11 @@ def seconds_of(text: str) -> float:
 class DueEvent:
     """kind: the name of a reaction (`tpu.node.ready`). subject: full name of the resource. due: cloud time."""
 
-    id: int
     due: float
     kind: str
     subject: str
     data: JsonObject
+    id: int = 0
 
 
 class Timeline:
@@ -78,41 +71,24 @@ class Timeline:
 
     def cancel(self, subject: str, *kinds: str) -> None:
         """Drop what is planned for a resource: everything, or the kinds named."""
-        if not kinds:
-            self._connection.execute("DELETE FROM events WHERE subject = ?", (subject,))
-        for kind in kinds:
-            self._connection.execute("DELETE FROM events WHERE subject = ? AND kind = ?", (subject, kind))
+        for event in self.planned(subject):
+            if not kinds or event.kind in kinds:
+                self._connection.execute("DELETE FROM events WHERE id = ?", (event.id,))
 
     def take(self, now: float) -> DueEvent | None:
         """Remove and return the earliest event due by `now`."""
-        row = self._connection.execute(
-            "SELECT id, due, kind, subject, data FROM events WHERE due <= ? ORDER BY due, id LIMIT 1", (now,)
-        ).fetchone()
-        if row is None:
-            return None
-        self._connection.execute("DELETE FROM events WHERE id = ?", (row[0],))
-        return DueEvent(row[0], row[1], row[2], row[3], json.loads(row[4]))
+        event = next(iter(self._each("due <= ?", (now,), " LIMIT 1")), None)
+        if event is not None:
+            self._connection.execute("DELETE FROM events WHERE id = ?", (event.id,))
+        return event
 
-    def set_aside(self, event: DueEvent, error: str) -> None:
-        """Keep an event that failed, with what it failed by, where it is not taken again."""
-        self._connection.execute(
-            "INSERT INTO events_set_aside (id, due, kind, subject, data, error) VALUES (?, ?, ?, ?, ?, ?)",
-            (event.id, event.due, event.kind, event.subject, json.dumps(event.data), error),
-        )
+    def planned(self, subject: str = "", *, kind: str = "") -> list[DueEvent]:
+        """What is planned for a resource, or of a kind, by its time."""
+        return self._each("subject = ? OR kind = ?", (subject, kind))
 
-    def failed(self) -> int:
-        """How many events were set aside."""
-        return int(self._connection.execute("SELECT COUNT(*) FROM events_set_aside").fetchone()[0])
-
-    def planned(self, subject: str) -> list[DueEvent]:
-        return self._each("subject", subject)
-
-    def of_kind(self, kind: str) -> list[DueEvent]:
-        return self._each("kind", kind)
-
-    def _each(self, column: str, value: str) -> list[DueEvent]:
+    def _each(self, condition: str, values: tuple[Any, ...], more: str = "") -> list[DueEvent]:
         rows = self._connection.execute(
-            f"SELECT id, due, kind, subject, data FROM events WHERE {column} = ? ORDER BY due, id",  # noqa: S608 - ours
-            (value,),
+            f"SELECT due, kind, subject, data, id FROM events WHERE {condition} ORDER BY due, id{more}",  # noqa: S608 - ours
+            values,
         )
-        return [DueEvent(*row[:4], json.loads(row[4])) for row in rows]
+        return [DueEvent(due, kind, subject, json.loads(data), number) for due, kind, subject, data, number in rows]

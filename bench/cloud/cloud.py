@@ -28,6 +28,7 @@ from bench.cloud.wire import ApiAnswer, Media
 # A TPU create of two minutes takes an eighth of a second.
 DEFAULT_COMPRESSION = 1000.0
 # A time that no calendar has would be kept, and every later request would fail by it.
+EVENTS_SET_ASIDE = "events set aside"
 LONGEST_SECONDS = 100 * 365 * 24 * 3600.0
 
 
@@ -67,7 +68,7 @@ class Cloud:
     def settle(self) -> None:
         """Let everything due by now happen, in order; `now` is each event's own time while it happens.
 
-        An event that fails changes nothing and is set aside: kept due, it would fail every request there is.
+        An event that fails changes nothing and is dropped: kept due, it would fail every request there is.
         """
         present = self.clock.read()
         while (event := self.timeline.take(present)) is not None:
@@ -75,9 +76,9 @@ class Cloud:
             try:
                 with self.store.attempt():
                     REACTIONS[event.kind](self, event)
-            except Exception as defect:  # noqa: BLE001 - whatever it is, the next request must be answered
+            except Exception:  # noqa: BLE001 - whatever it is, the next request must be answered
                 LOGGER.exception("set aside: %s of %s", event.kind, event.subject)
-                self.timeline.set_aside(event, f"{type(defect).__name__}: {defect}")
+                self.store.next_number(EVENTS_SET_ASIDE)
         self.now = present
 
     # Time
@@ -93,7 +94,7 @@ class Cloud:
 
     def advance(self, seconds: float) -> None:
         """Move cloud time forward, durably, and let happen what becomes due."""
-        self.clock.advance(seconds)
+        self.clock.offset += seconds
         self.store.set_setting("clock-offset", self.clock.offset)
         self.settle()
 
@@ -159,42 +160,37 @@ class ApiCall:
 
 Handler: TypeAlias = Callable[[ApiCall], ApiAnswer]
 Reaction: TypeAlias = Callable[[Cloud, DueEvent], None]
-Command = TypeVar("Command", bound=FunctionType)
+Registered = TypeVar("Registered", bound=FunctionType)
 
 HANDLERS: dict[str, Handler] = {}
 REACTIONS: dict[str, Reaction] = {}
 COMMANDS: dict[str, Callable[..., Any]] = {}
 
 
-def handles(*methods: str) -> Callable[[Handler], Handler]:
+def _registering(functions: dict[str, Any], *names: str) -> Callable[[Registered], Registered]:
+    def register(function: Registered) -> Registered:
+        for name in names:
+            if name in functions:
+                raise ValueError(f"{name} has two functions")
+            functions[name] = function
+        return function
+
+    return register
+
+
+def handles(*methods: str) -> Callable[[Registered], Registered]:
     """Register a function as the answer to the methods named, in every version that has them."""
-
-    def register(handler: Handler) -> Handler:
-        for method in methods:
-            if method in HANDLERS:
-                raise ValueError(f"{method} has two handlers")
-            HANDLERS[method] = handler
-        return handler
-
-    return register
+    return _registering(HANDLERS, *methods)
 
 
-def reacts(kind: str) -> Callable[[Reaction], Reaction]:
-    """Register a function as what happens when an event of this kind becomes due."""
-
-    def register(reaction: Reaction) -> Reaction:
-        if kind in REACTIONS:
-            raise ValueError(f"{kind} has two reactions")
-        REACTIONS[kind] = reaction
-        return reaction
-
-    return register
+def reacts(*kinds: str) -> Callable[[Registered], Registered]:
+    """Register a function as what happens when an event of one of these kinds becomes due."""
+    return _registering(REACTIONS, *kinds)
 
 
-def obeys(act: Command) -> Command:
+def obeys(act: Registered) -> Registered:
     """Register a function as a command of the control surface, by its name.
 
     It takes the cloud and what `control` hands on, checked by its annotations, and answers anything that JSON has.
     """
-    COMMANDS[act.__name__] = act
-    return act
+    return _registering(COMMANDS, act.__name__)(act)

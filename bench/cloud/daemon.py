@@ -127,7 +127,7 @@ def awaited(home: Path, child: int) -> bool:
 def _start(home: Path) -> Handle:
     with _log(home).open("ab") as log:
         # The process that is started here ends at once and leaves its child behind: nobody has to wait for that one.
-        command = [sys.executable, "-m", "bench.cloud", "--home", str(home), "--detach"]
+        command = [sys.executable, "-m", "bench.cloud", str(home)]
         subprocess.run(command, cwd=_ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
     found = running(home)
     if found is None:

@@ -3,8 +3,7 @@
 The one place for such knowledge: those who check, route and answer read it, nothing else makes exceptions. Owns the
 numbers of enum values too, which Google's generated clients send. They ask for numbers as well, and read names: answers
 have these. The documents have names alone, in the order of the proto file: a value's number is its place in that list,
-but for the values below. They are from the proto files of googleapis, as the clients of 2026-11 carry them; a test
-compares with these clients whatever a client may say, but for algorithms of Cloud KMS, of which one is served.
+but for the values below. They are from the proto files of googleapis, as the clients of 2026-11 carry them.
 """
 
 from __future__ import annotations
@@ -59,10 +58,6 @@ NULL_REMOVES = frozenset({"storage"})
 # Services that take durations with any unit (`30d`, `12h`) and give back seconds: the Google provider passes on what a
 # program wrote and compares the two as durations.
 DURATIONS_WITH_UNITS = frozenset({"artifactregistry"})
-
-# Services whose bodies carry payloads and plaintexts. Google's refusals show the value refused; here a refusal is
-# logged, so theirs name the field alone.
-SECRETIVE = frozenset({"secretmanager", "cloudkms"})
 
 # Path prefixes that mean the same as the path without them: uploads and downloads of Cloud Storage.
 MEDIA_PREFIXES = ("upload/", "download/")

@@ -1,7 +1,7 @@
 """Google's discovery documents, as google-api-python-client ships them, turned into methods.
 
 Owns which documents are served and where their paths start. A document is read when the first path below its prefix
-is asked for, and only the schemas that served methods reach are kept. Leaves matching to `router` and checking to
+is asked for. Leaves matching to `router` and checking to
 `schema`.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -49,7 +50,7 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DiscoveryDocument:
-    """One document. parameters: the query names every method takes (`alt`, `fields`). schemas: by name, trimmed.
+    """One document. parameters: the query names every method takes (`alt`, `fields`). schemas: by name.
 
     What has an `enum` has the number of each of its values in `numbers`.
     """
@@ -74,8 +75,7 @@ class Method:
     """One method of one version.
 
     id: `tpu.projects.locations.nodes.create`. template: flat path from the root, `v2/projects/{projectsId}`.
-    wildcard: the parameter that stands for several segments (`{+parent}`) with the text before and after it; None
-    where the path's variables are the parameters themselves.
+    path: with the parameter that stands for several segments, `v2/{+parent}/nodes`; the template where there is none.
     request, response: schema names, or None.
     """
 
@@ -83,7 +83,7 @@ class Method:
     id: str
     verb: str
     template: str
-    wildcard: tuple[str, str, str] | None
+    path: str
     parameters: Mapping[str, Schema]
     request: str | None
     response: str | None
@@ -97,10 +97,10 @@ class Method:
         return found[0] if len(found) == 1 and "nextPageToken" in properties else None
 
 
-def methods(prefix: str, handled: frozenset[str]) -> Iterator[Method]:
-    """Every method below a prefix of `DOCUMENTS`; schemas are kept for what `handled` (ids) needs."""
-    for name in DOCUMENTS[prefix]:
-        yield from _read(name, handled, prefix.rpartition("/")[0])
+@cache
+def methods(prefix: str) -> tuple[Method, ...]:
+    """Every method below a prefix of `DOCUMENTS`."""
+    return tuple(method for name in DOCUMENTS[prefix] for method in _read(name, prefix.rpartition("/")[0]))
 
 
 def published() -> frozenset[str]:
@@ -109,27 +109,16 @@ def published() -> frozenset[str]:
     return frozenset(each.name.partition(".")[0] for each in documents if each.name.endswith(".json"))
 
 
-def _read(name: str, handled: frozenset[str], root: str) -> Iterator[Method]:
+def _read(name: str, root: str) -> Iterator[Method]:
     """root: what stands before the paths of a document that has no path of its own."""
     resource = files("googleapiclient.discovery_cache.documents").joinpath(f"{name}.json")
     document = json.loads(resource.read_bytes())
-    raw = list(_walk(document))
-    roots = {
-        body["$ref"]
-        for method in raw
-        if method["id"] in handled
-        for body in (method.get("request"), method.get("response"))
-        if body
-    }
-    # What operations hold is of types that no method names.
-    roots |= {schema for schema in document["schemas"] if schema.endswith("OperationMetadata")}
     service, _, version = name.partition(".")
-    schemas = _reachable(document["schemas"], roots)
-    for schema, body in schemas.items():
+    for schema, body in document["schemas"].items():
         _number(service, schema, body.get("properties", {}))
-    api = DiscoveryDocument(service, version, document["parameters"], schemas)
+    api = DiscoveryDocument(service, version, document["parameters"], document["schemas"])
     served, _ = PARTIAL_DOCUMENTS.get(name, (("",), ""))
-    for method in raw:
+    for method in _walk(document):
         if method["id"].startswith(served):
             yield _method(api, document["servicePath"] or (root and f"{root}/"), method)
 
@@ -143,14 +132,12 @@ def _walk(level: Schema) -> Iterator[dict[str, Any]]:
 def _method(api: DiscoveryDocument, base: str, raw: Schema) -> Method:
     path, parameters = base + raw["path"], raw.get("parameters", {})
     _number(api.service, raw["id"], parameters)
-    before, plus, rest = path.partition("{+")
-    variable, _, after = rest.partition("}")
     return Method(
         api=api,
         id=raw["id"],
         verb=raw["httpMethod"],
         template=base + raw.get("flatPath", raw["path"]),
-        wildcard=(variable, before, after) if plus else None,
+        path=path,
         parameters=parameters,
         request=raw.get("request", {}).get("$ref"),
         response=raw.get("response", {}).get("$ref"),
@@ -164,22 +151,3 @@ def _number(service: str, holder: str, fields: Mapping[str, Any]) -> None:
         value = declared.get("items", declared)
         if "enum" in value:
             value["numbers"] = enum_numbers(service, holder, field, value["enum"])
-
-
-def _reachable(schemas: Mapping[str, Schema], roots: set[str]) -> dict[str, Schema]:
-    kept: dict[str, Schema] = {}
-    waiting = list(roots)
-    while waiting:
-        name = waiting.pop()
-        if name not in kept:
-            kept[name] = schemas[name]
-            waiting.extend(_references(schemas[name]))
-    return kept
-
-
-def _references(schema: Any) -> Iterator[str]:
-    if isinstance(schema, dict):
-        if isinstance(reference := schema.get("$ref"), str):
-            yield reference
-        for inner in schema.values():
-            yield from _references(inner)

@@ -18,25 +18,12 @@ STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 JsonObject = dict[str, Any]
 
-# google/rpc/code.proto: canonical name -> rpc code. 2026-11.
-CANONICAL: Mapping[str, int] = {
-    "CANCELLED": 1,
-    "UNKNOWN": 2,
-    "INVALID_ARGUMENT": 3,
-    "DEADLINE_EXCEEDED": 4,
-    "NOT_FOUND": 5,
-    "ALREADY_EXISTS": 6,
-    "PERMISSION_DENIED": 7,
-    "RESOURCE_EXHAUSTED": 8,
-    "FAILED_PRECONDITION": 9,
-    "ABORTED": 10,
-    "OUT_OF_RANGE": 11,
-    "UNIMPLEMENTED": 12,
-    "INTERNAL": 13,
-    "UNAVAILABLE": 14,
-    "DATA_LOSS": 15,
-    "UNAUTHENTICATED": 16,
-}
+# google/rpc/code.proto: canonical names in the order of their rpc codes, from 0. 2026-11.
+CANONICAL = (
+    "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
+    "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+)  # fmt: skip
 
 _STATUS_OF_HTTP: Mapping[int, str] = {
     400: "INVALID_ARGUMENT",
@@ -114,7 +101,7 @@ class ApiError(Exception):
 
 def rpc_status(status: str, message: str, details: Sequence[JsonObject] = ()) -> JsonObject:
     """A `google.rpc.Status` object; `status` is a canonical name."""
-    body: JsonObject = {"code": CANONICAL[status], "message": message}
+    body: JsonObject = {"code": CANONICAL.index(status), "message": message}
     if details:
         body["details"] = list(details)
     return body

@@ -12,12 +12,12 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from bench.cloud.errors import CANONICAL, STRICT, ApiError, JsonObject, invalid, not_found, refusing
+from bench.cloud.errors import CANONICAL, STRICT, ApiError, JsonObject, invalid, not_found
 from bench.cloud.store import Store
 from infra.model.json_shape import JsonShape
 
@@ -25,7 +25,7 @@ FaultKind = Literal[
     "error", "rate", "slow", "lost", "unreachable", "missing", "lag",
     "stockout", "operation", "hang", "preempt", "mute", "slow-boot", "unfit", "broken",
 ]  # fmt: skip
-_KIND = "fault"
+_KIND = "fault-rule"
 _PARTS = ("method", "project", "zone", "accelerator", "name", "running")
 # What a list is about as a whole; the other parts are matched with each of its entries.
 OF_LISTS = ("method", "project")
@@ -42,12 +42,6 @@ class FaultTarget:
     accelerator: str = ""
     name: str = ""
     running: str = ""
-
-
-def _canonical(status: str) -> str:
-    if status not in CANONICAL:
-        raise ValueError(f"statuses are {', '.join(CANONICAL)}")
-    return status
 
 
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
@@ -70,7 +64,7 @@ class FaultRule(JsonShape):
     method, project, zone, accelerator, name, running: patterns with `*`; all must match.
     count: how often it fires before it goes; None for ever. probability: chance to fire, drawn from `seed`.
     until: cloud time in epoch seconds when it goes; None for never. seen: matching requests so far.
-    used: of a rate, the requests of the present minute by whose they are, with that minute.
+    used: of a rate, the requests of the present minute by that minute and whose they are.
     """
 
     kind: FaultKind
@@ -82,7 +76,7 @@ class FaultRule(JsonShape):
     name: str = "*"
     running: str = "*"
     code: int = Field(default=503, ge=400, le=599)
-    status: Annotated[str, AfterValidator(_canonical)] = "UNAVAILABLE"
+    status: str = Field(default="UNAVAILABLE", pattern=f"^({'|'.join(CANONICAL[1:])})$")
     message: str = ""
     seconds: float = Field(default=0.0, ge=0)
     per_hour: float = Field(default=0.0, ge=0)
@@ -92,7 +86,7 @@ class FaultRule(JsonShape):
     seed: int = 0
     until: float | None = None
     seen: int = 0
-    used: dict[str, list[int]] = Field(default_factory=dict)
+    used: dict[str, int] = Field(default_factory=dict)
 
     def matches(self, target: FaultTarget, parts: Sequence[str] = _PARTS) -> bool:
         return all(fnmatchcase(getattr(target, part), getattr(self, part)) for part in parts)
@@ -103,14 +97,10 @@ class FaultRule(JsonShape):
 
     @classmethod
     def from_json(cls, body: JsonObject) -> FaultRule:
-        """Raises 400 that names the field."""
-        with refusing("a fault"):
-            rule = cls(**body)
-        if rule.count == 0 or rule.used:
-            raise invalid("The count of a new fault must be above 0, and it has no uses yet.", field="count")
-        for kind, need, meaning in _NEEDS:
-            if rule.kind == kind and need not in body:
-                raise invalid(f"{kind} needs {need}: {meaning}.", field=need)
+        """Raises ValidationError, or 400 for what its kind cannot do without."""
+        rule = cls(**body)
+        if (need := _NEEDS.get(rule.kind)) and need not in body:
+            raise invalid(f"{rule.kind} needs {need}.", field=need)
         return rule
 
     def as_error(self) -> ApiError:
@@ -118,12 +108,8 @@ class FaultRule(JsonShape):
         return ApiError(self.code, self.message or "The service is currently unavailable.")
 
 
-# What a rule of a kind cannot do without, with what it means.
-_NEEDS = (
-    ("preempt", "per_hour", "the chance per VM and hour"),
-    ("rate", "per_minute", "how many requests a minute are taken"),
-    ("lag", "seconds", "how long a list does not show what is new"),
-)
+# What a rule of a kind cannot do without.
+_NEEDS = {"preempt": "per_hour", "rate": "per_minute", "lag": "seconds"}
 
 
 class Faults:
@@ -170,8 +156,6 @@ class Faults:
 
     def of_request(self, target: FaultTarget, now: float) -> tuple[FaultRule | None, float, bool]:
         """The error in place of an answer, by how many seconds one is late, and whether one is lost."""
-        if not self.any:
-            return None, 0.0, False
         if error := self.strike("error", target, now):
             return error, 0.0, False
         slow, lost = self.strike("slow", target, now), self.strike("lost", target, now)
@@ -181,14 +165,12 @@ class Faults:
         """The first rate that this request exceeds; one that it does not exceed counts it."""
         for rule in self.each(now):
             if rule.kind == "rate" and rule.matches(target):
-                whose = target.project if rule.zone == "*" else f"{target.project} {target.zone}"
-                minute = int(now // _MINUTE)
-                used = {key: value for key, value in rule.used.items() if value[0] == minute}
-                before = used.get(whose, [minute, 0])[1]
-                if before >= (rule.per_minute or 0):
+                minute = f"{now // _MINUTE:.0f} "
+                whose = minute + (target.project if rule.zone == "*" else f"{target.project} {target.zone}")
+                used = {key: value for key, value in rule.used.items() if key.startswith(minute)}
+                if used.get(whose, 0) >= (rule.per_minute or 0):
                     return rule
-                used[whose] = [minute, before + 1]
-                self._keep(replace(rule, used=used), now)
+                self._keep(replace(rule, used={**used, whose: used.get(whose, 0) + 1}), now)
         return None
 
     def _keep(self, rule: FaultRule, now: float) -> None:

@@ -6,6 +6,7 @@ Source: google.aip.dev/160, read 2026-11.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,8 +15,12 @@ from bench.cloud.clock import seconds_of
 from bench.cloud.differences import camel
 from bench.cloud.errors import JsonObject, invalid
 
-_COMPARISON = re.compile(r"""([\w.-]+)\s*(<=|>=|!=|[=<>:])\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s()"'=<>:!]+)""")
-_JOINT = re.compile(r"\s+(?:(AND|OR)\s+)?")
+_COMPARISON = re.compile(
+    r"""(?:^\s*|\s+(?:(AND|OR)\s+)?)([\w.-]+)\s*(<=|>=|!=|[=<>:])\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s()"'=<>:!]+)"""
+)
+_SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$")
 
 
@@ -24,19 +29,16 @@ def wanted(text: str | None, others: Mapping[str, str]) -> Callable[[JsonObject]
 
     others: further names of fields, which they have in filters alone.
     """
-    text, at, word = (text or "").strip(), 0, None
+    text = (text or "").rstrip()
+    hits = list(_COMPARISON.finditer(text))
+    if "".join(hit[0] for hit in hits) != text:
+        raise invalid(f"Invalid filter '{text}'.", field="filter")
     terms: list[list[tuple[list[str], str, str]]] = []
-    while at < len(text):
-        hit = _COMPARISON.match(text, at)
-        joint = _JOINT.match(text, hit.end()) if hit else None
-        if hit is None or (hit.end() < len(text) and joint is None):
-            raise invalid(f"Invalid filter '{text}'.", field="filter")
-        name, sign, value = hit.groups()
+    for word, name, sign, value in (hit.groups() for hit in hits):
         plain = re.sub(r"\\(.)", r"\1", value[1:-1]) if value[0] in "\"'" else value
         if word != "OR":
             terms.append([])
         terms[-1].append((others.get(camel(name), name).split("."), sign, plain))
-        at, word = (joint.end(), joint[1]) if joint else (len(text), None)
     return lambda item: all(
         any(_holds(_values(item, path), sign, value) for path, sign, value in term) for term in terms
     )
@@ -72,10 +74,6 @@ def _has(value: Any, wanted_text: str) -> bool:
 
 def _compares(value: Any, sign: str, wanted_text: str) -> bool:
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    if sign == "=":
-        return text == wanted_text
-    left: Any = text
-    right: Any = wanted_text
     if _TIME.match(text) and _TIME.match(wanted_text):
-        left, right = seconds_of(text), seconds_of(wanted_text)
-    return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[sign]
+        return _SIGNS[sign](seconds_of(text), seconds_of(wanted_text))
+    return _SIGNS[sign](text, wanted_text)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from bench.cloud import schema
+from bench.cloud import router, schema
 from bench.cloud.clock import seconds_of
 from bench.cloud.cloud import HANDLERS, ApiCall, Cloud
 from bench.cloud.differences import MEDIA_PREFIXES
@@ -24,13 +24,12 @@ from bench.cloud.discovery import Method
 from bench.cloud.errors import ApiError, JsonObject
 from bench.cloud.faults import OF_LISTS, FaultRule, FaultTarget
 from bench.cloud.requestlog import LoggedRequest
-from bench.cloud.router import Match, Router
+from bench.cloud.router import Match
 from bench.cloud.wire import HttpRequest, Media, Reply, multipart, parsed_json, refused, sent
 
 _PLACE = re.compile(r"(?:^|/)projects/[^/]+/(?:locations|zones|regions)/([^/]+)")
 _MADE = ("createTime", "creationTimestamp", "timeCreated")
 _ENTRY = ("zone", "accelerator", "name")
-_MINUTE = 60.0
 
 
 class Gateway:
@@ -38,7 +37,6 @@ class Gateway:
 
     def __init__(self, cloud: Cloud, *, strict_answers: bool = False) -> None:
         self.cloud = cloud
-        self._router = Router(frozenset(HANDLERS))
         self._strict = strict_answers
 
     def reply(self, request: HttpRequest) -> Reply:
@@ -48,7 +46,7 @@ class Gateway:
 
         def work(entry: LoggedRequest) -> Reply:
             nonlocal service
-            match = self._router.match(request.verb, path)
+            match = router.match(request.verb, path)
             service, entry.method = match.method.api.service, match.method.id
             return self._handled(request, match)
 
@@ -58,25 +56,20 @@ class Gateway:
         call = _call(self.cloud, request, match)
         with self.cloud.store.transaction():
             self.cloud.settle()
-            target = _target(call)
-            refusal, slow, lost = self._struck(match.method, target)
-        if refusal:
-            raise refusal
+            target, faults = _target(call), self.cloud.faults
+            rate = faults.above_rate(target, self.cloud.now)
+            error, slow, lost = (None, 0.0, False) if rate else faults.of_request(target, self.cloud.now)
+        if rate:
+            raise _exceeded(match.method, rate)
+        if error:
+            raise error.as_error()
         with self.cloud.store.transaction():
             answer = HANDLERS[call.method](call)
             if isinstance(answer, dict):
                 answer = _struck_list(self.cloud, match.method, target, answer)
-            if self._strict and isinstance(answer, dict) and (wrong := schema.problems_of_answer(match.method, answer)):
-                raise AssertionError("; ".join(wrong))
+            if self._strict and isinstance(answer, dict):
+                schema.check_answer(match.method, answer)
         return replace(sent(answer, call.params.get("fields")), delay=slow, broken=lost)
-
-    def _struck(self, method: Method, target: FaultTarget) -> tuple[ApiError | None, float, bool]:
-        """What fault rules do here: the error in place of an answer, the seconds one is late, whether one is lost."""
-        faults, now = self.cloud.faults, self.cloud.now
-        if faults.any and (rule := faults.above_rate(target, now)):
-            return _exceeded(self.cloud, method, target, rule), 0.0, False
-        error, slow, lost = faults.of_request(target, now)
-        return (error.as_error() if error else None), slow, lost
 
 
 def _served_path(path: str) -> str:
@@ -137,37 +130,30 @@ def _struck_list(cloud: Cloud, method: Method, target: FaultTarget, answer: Json
     if key is None or not cloud.faults.any:
         return answer
     names_places = "unreachable" in method.api.schemas[method.response or ""]["properties"]
-    if names_places and (rule := cloud.faults.strike("unreachable", target, cloud.now, OF_LISTS)):
-        answer = _without_places(rule, target, answer, key)
-    if rule := cloud.faults.strike("missing", target, cloud.now, OF_LISTS):
-        answer = _only(answer, key, [each for each in answer.get(key, []) if not _is_missing(rule, each)])
-    if rule := cloud.faults.strike("lag", target, cloud.now, OF_LISTS):
-        oldest = cloud.now - rule.seconds
-        answer = _only(answer, key, [each for each in answer.get(key, []) if not _is_late(rule, each, oldest)])
+    for kind in ("unreachable", "missing", "lag") if names_places else ("missing", "lag"):
+        if rule := cloud.faults.strike(kind, target, cloud.now, OF_LISTS):
+            gone = [each for each in answer.get(key, ()) if _is_gone(rule, each, cloud.now)]
+            kept = [each for each in answer.get(key, ()) if each not in gone]
+            places = _places(rule, target, gone) if kind == "unreachable" else ()
+            answer = {**answer, **({key: kept} if key in answer else {}), **({"unreachable": places} if places else {})}
     return answer
 
 
-def _without_places(rule: FaultRule, target: FaultTarget, answer: JsonObject, key: str) -> JsonObject:
-    gone = [each for each in answer.get(key, []) if _matches(rule, each)]
+def _is_gone(rule: FaultRule, entry: JsonObject, now: float) -> bool:
+    """Whether a rule that struck a list takes this entry out of it."""
+    if rule.kind == "missing" and not rule.leaves_out(_where(entry)):
+        return False
+    made = next((seconds_of(entry[field]) for field in _MADE if field in entry), 0.0)
+    return _matches(rule, entry) and (rule.kind != "lag" or made > now - rule.seconds)
+
+
+def _places(rule: FaultRule, target: FaultTarget, gone: list[JsonObject]) -> list[str]:
+    """Where the entries are that do not answer, and the place that was asked for."""
     places = {hit[0].removeprefix("/") for each in gone if (hit := _PLACE.search(_where(each)))}
     asked = FaultTarget("", zone=rule.zone if target.zone == "-" else target.zone)
     if "*" not in asked.zone and rule.matches(asked, ("zone",)):
         places.add(f"projects/{target.project}/locations/{asked.zone}")
-    kept = _only(answer, key, [each for each in answer.get(key, []) if each not in gone])
-    return {**kept, "unreachable": sorted(places)} if places else answer
-
-
-def _only(answer: JsonObject, key: str, entries: list[JsonObject]) -> JsonObject:
-    return {**answer, key: entries} if key in answer else answer
-
-
-def _is_missing(rule: FaultRule, entry: JsonObject) -> bool:
-    return _matches(rule, entry) and rule.leaves_out(_where(entry))
-
-
-def _is_late(rule: FaultRule, entry: JsonObject, oldest: float) -> bool:
-    made = next((entry[field] for field in _MADE if field in entry), None)
-    return made is not None and seconds_of(made) > oldest and _matches(rule, entry)
+    return sorted(places)
 
 
 def _matches(rule: FaultRule, entry: JsonObject) -> bool:
@@ -182,26 +168,17 @@ def _where(entry: JsonObject) -> str:
     return entry.get("selfLink") or entry.get("name") or entry.get("id", "")
 
 
-def _exceeded(cloud: Cloud, method: Method, target: FaultTarget, rule: FaultRule) -> ApiError:
+def _exceeded(method: Method, rule: FaultRule) -> ApiError:
     """What Google answers to a request above the rate of a rule."""
     host, word = f"{method.api.service}.googleapis.com", "Read" if method.verb == "GET" else "Write"
     text = rule.message or (
         f"Quota exceeded for quota metric '{word} requests' and limit '{word} requests per minute' of service '{host}'."
     )
-    metadata = {
-        "service": host,
-        "quota_limit_value": str(rule.per_minute),
-        "quota_location": target.zone or "global",
-    }
-    reason = {"reason": "RATE_LIMIT_EXCEEDED", "domain": "googleapis.com", "metadata": metadata}
-    wait = f"{_MINUTE - cloud.now % _MINUTE:.3f}s"
+    info = {"reason": "RATE_LIMIT_EXCEEDED", "domain": "googleapis.com", "metadata": {"service": host}}
     return ApiError(
         403 if method.api.service == "compute" else 429,
         text,
-        details=[
-            {"@type": "type.googleapis.com/google.rpc.ErrorInfo", **reason},
-            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": wait},
-        ],
+        details=[{"@type": "type.googleapis.com/google.rpc.ErrorInfo", **info}],
         reason="rateLimitExceeded",
         domain="usageLimits",
     )

@@ -1,7 +1,7 @@
 """Who Google says a VM is: identity tokens as a VM's metadata server gives them out, and the keys to check them by.
 
-Owns `/oauth2/v3/certs` (JSON Web Keys, as www.googleapis.com has it), the keys with their rotation, and the control
-calls below `/_tidepool/identity/` that sign a token for a node and rotate. Shape of a token:
+Owns `/oauth2/v3/certs` (JSON Web Keys, as www.googleapis.com has it), the keys with their rotation, and the commands
+that sign a token for a node and rotate. Shape of a token:
 https://cloud.google.com/compute/docs/instances/verifying-instance-identity, read 2026-11.
 """
 

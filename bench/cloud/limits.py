@@ -8,13 +8,13 @@ does not limit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from bench.cloud.errors import STRICT, ApiError, JsonObject, invalid, not_found, refusing
+from bench.cloud.errors import STRICT, ApiError, invalid, not_found
 from bench.cloud.store import Store
 from infra.model.catalogue import region_of
 from infra.model.json_shape import JsonShape
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS holdings (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS holdings_scope ON holdings (project, zone, generation, capacity, chips);
 """
-_KIND = "limit"
+_KIND = "declared-limit"
 Capacity = Literal["on-demand", "preemptible", "reserved"]
 
 
@@ -47,42 +47,21 @@ class LimitScope:
         return f"{self.project}/{self.zone}/{self.generation}/{self.capacity}"
 
     @property
-    def regional(self) -> LimitScope:
-        """That of the zone's region."""
-        return replace(self, zone=region_of(self.zone))
-
-    @property
     def is_regional(self) -> bool:
         # `us-west4` is a region, `us-west4-a` a zone of it.
         return self.zone.count("-") == 1
 
 
-@dataclass(frozen=True, slots=True, config=STRICT)
-class Limit(JsonShape):
-    """A declared limit: of the `reserved` scope a reservation, of the others a quota.
+@dataclass(frozen=True, slots=True, config=STRICT, kw_only=True)
+class Limit(LimitScope, JsonShape):
+    """A declared limit: of a `reserved` scope a reservation, of the others a quota.
 
-    held_elsewhere: chips that others hold of it. refuse: `request` answers 429 at once; `operation` answers 200 and
-    lets the operation fail with code 8. Google does either.
+    held_elsewhere: chips that others hold of it.
     """
 
-    JSON = ("scope.*", "chips", "name", "held_elsewhere", "refuse")
-
-    scope: LimitScope
     chips: int = Field(ge=0)
     name: str = ""
     held_elsewhere: int = Field(default=0, ge=0)
-    refuse: Literal["request", "operation"] = "request"
-
-    @classmethod
-    def from_json(cls, body: JsonObject) -> Limit:
-        """Raises 400 for a missing or wrong value."""
-        of_scope = {each.name for each in fields(LimitScope)} & body.keys()
-        with refusing("a limit"):
-            scope = LimitScope(**{key: body[key] for key in of_scope})
-            limit = cls(scope, **{key: value for key, value in body.items() if key not in of_scope})
-        if scope.is_regional and scope.capacity == "reserved":
-            raise invalid(f"A reservation is of a zone, and {scope.zone} is a region.", field="zone")
-        return limit
 
 
 class Limits:
@@ -91,8 +70,10 @@ class Limits:
         store.connection.executescript(_SCHEMA)
 
     def declare(self, limit: Limit, *, now: float) -> None:
-        """Set the limit of a scope; one below what is held stops growth and takes nothing away."""
-        self._store.put(_KIND, limit.scope.key, limit.to_json(), now=now)
+        """Set the limit of a scope; one below what is held stops growth and takes nothing away. Raises 400."""
+        if limit.is_regional and limit.capacity == "reserved":
+            raise invalid(f"A reservation is of a zone, and {limit.zone} is a region.", field="zone")
+        self._store.put(_KIND, limit.key, limit.to_json(), now=now)
 
     def lift(self, scope: LimitScope) -> None:
         """Raises 404 where none was declared."""
@@ -101,13 +82,12 @@ class Limits:
 
     def declared(self, scope: LimitScope) -> Limit | None:
         found = self._store.find(_KIND, scope.key)
-        return Limit.from_json(found.body) if found else None
+        return Limit(**found.body) if found else None
 
     def each(self) -> Iterator[tuple[Limit, int]]:
         """Every declared limit with the chips held of it here."""
-        for found in list(self._store.each(_KIND)):
-            limit = Limit.from_json(found.body)
-            yield limit, self.held(limit.scope)
+        for limit in [Limit(**found.body) for found in self._store.each(_KIND)]:
+            yield limit, self.held(limit)
 
     def held(self, scope: LimitScope) -> int:
         row = self._store.connection.execute(
@@ -117,12 +97,12 @@ class Limits:
         ).fetchone()
         return int(row[0])
 
-    def refusal(self, scope: LimitScope, chips: int) -> tuple[Limit, ApiError] | None:
-        """Why the scope of a zone, or that of its region, cannot give `chips` more; None when both can."""
-        for asked in (scope, scope.regional):
+    def exceeded(self, scope: LimitScope, chips: int) -> Limit | None:
+        """The limit of a zone, or of its region, that cannot give `chips` more; None where both can."""
+        for asked in (scope, replace(scope, zone=region_of(scope.zone))):
             limit = self.declared(asked)
             if limit is not None and self.held(asked) + limit.held_elsewhere + chips > limit.chips:
-                return limit, _exceeded(limit)
+                return limit
         return None
 
     def take(self, holder: str, scope: LimitScope, chips: int) -> None:
@@ -136,19 +116,19 @@ class Limits:
         self._store.connection.execute("DELETE FROM holdings WHERE holder = ?", (holder,))
 
 
-def _exceeded(limit: Limit) -> ApiError:
-    scope = limit.scope
-    if scope.capacity == "reserved":
+def quota_error(limit: Limit) -> ApiError:
+    """What Google answers to a request above a limit."""
+    if limit.capacity == "reserved":
         name = limit.name or "the reservation"
         text = (
-            f"There is not enough capacity left in reservation '{name}' of {limit.chips} {scope.generation} chips "
-            f"in zone {scope.zone}."
+            f"There is not enough capacity left in reservation '{name}' of {limit.chips} {limit.generation} chips "
+            f"in zone {limit.zone}."
         )
     else:
-        place = "region" if scope.is_regional else "zone"
-        kind = f"{scope.generation}{'Preemptible' if scope.capacity == 'preemptible' else ''}"
+        place = "region" if limit.is_regional else "zone"
+        kind = f"{limit.generation}{'Preemptible' if limit.capacity == 'preemptible' else ''}"
         metric = f"TPU{kind}PerProjectPer{place.title()}ForTPUAPI"
-        text = f"Quota limit '{metric}' has been exceeded. Limit: {limit.chips} in {place} {scope.zone}."
-    violation = {"subject": f"project:{scope.project}", "description": text}
+        text = f"Quota limit '{metric}' has been exceeded. Limit: {limit.chips} in {place} {limit.zone}."
+    violation = {"subject": f"project:{limit.project}", "description": text}
     detail = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]}
     return ApiError(429, text, details=[detail], reason="quotaExceeded")

@@ -13,11 +13,6 @@ from bench.cloud.clock import timestamp
 from bench.cloud.errors import JsonObject, not_found, rpc_status
 from bench.cloud.store import Store, prefix_end
 
-# A finished operation is kept for a day of cloud time, and for as long as it is among the last thousand: the clock may
-# be moved by a day while somebody still polls. They are looked through once in as many new ones.
-_KEPT_SECONDS = 24 * 3600.0
-_KEPT = 1000
-
 _EMPTY = {"@type": "type.googleapis.com/google.protobuf.Empty"}
 
 
@@ -78,29 +73,11 @@ class Operations:
     def new_id(self) -> str:
         """A name part no operation has had before: `operation-1763712000000-000000000001`."""
         number = self._store.next_number("operation")
-        if number % _KEPT == 0:
-            self._forget_old()
         return f"operation-{int(self._now() * 1000)}-{number:012x}"
-
-    def _forget_old(self) -> None:
-        self._connection.execute(
-            "DELETE FROM operations WHERE due < ? "
-            "AND due < (SELECT due FROM operations ORDER BY due DESC LIMIT 1 OFFSET ?)",
-            (self._now() - _KEPT_SECONDS, _KEPT - 1),
-        )
 
     def get(self, name: str) -> JsonObject:
         """Raises 404."""
-        found = self.find(name)
-        if found is None:
-            raise not_found(name)
-        return found
-
-    def find(self, name: str) -> JsonObject | None:
-        row = self._look(name)
-        if row is None:
-            return None
-        due, pending, finished = row
+        due, pending, finished = self._row(name)
         return json.loads(pending if due > self._now() else finished)
 
     def each(self, prefix: str) -> list[JsonObject]:
@@ -113,32 +90,23 @@ class Operations:
 
     def fail(self, name: str, status: str, message: str) -> None:
         """End a running operation now with an error; nothing happens to one that ended. Raises 404."""
-        due, _, finished = self._row(name)
-        if due <= self._now():
-            return
-        answer = json.loads(finished)
-        answer.pop("response", None)
-        answer["error"] = rpc_status(status, message)
-        self._connection.execute("UPDATE operations SET finished = ? WHERE name = ?", (json.dumps(answer), name))
-        self.postpone(name, self._now())
+        if self._row(name)[0] > self._now():
+            self.postpone(name, self._now(), {"error": rpc_status(status, message)})
 
-    def postpone(self, name: str, due: float) -> None:
-        """Let an operation end at another time. Raises 404."""
+    def postpone(self, name: str, due: float, outcome: JsonObject | None = None) -> None:
+        """Let an operation end at another time, or otherwise. Raises 404."""
         answer = json.loads(self._row(name)[2])
         for part in (answer, answer.get("metadata", {})):
             if "endTime" in part:
                 part["endTime"] = timestamp(due)
+        if outcome:
+            answer = {key: value for key, value in answer.items() if key != "response"} | outcome
         self._connection.execute(
             "UPDATE operations SET due = ?, finished = ? WHERE name = ?", (due, json.dumps(answer), name)
         )
 
     def _row(self, name: str) -> tuple[float, str, str]:
-        row = self._look(name)
-        if row is None:
+        found = self._connection.execute("SELECT due, pending, finished FROM operations WHERE name = ?", (name,))
+        if (row := found.fetchone()) is None:
             raise not_found(name)
         return row
-
-    def _look(self, name: str) -> tuple[float, str, str] | None:
-        return self._connection.execute(
-            "SELECT due, pending, finished FROM operations WHERE name = ?", (name,)
-        ).fetchone()

@@ -31,13 +31,9 @@ CREATE TABLE IF NOT EXISTS operations (
 CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY, due REAL NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL, data TEXT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS operations_due ON operations (due);
 CREATE INDEX IF NOT EXISTS events_due ON events (due, id);
 CREATE INDEX IF NOT EXISTS events_subject ON events (subject);
-CREATE TABLE IF NOT EXISTS events_set_aside (
-    id INTEGER PRIMARY KEY, due REAL NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL, data TEXT NOT NULL,
-    error TEXT NOT NULL
-);
+CREATE INDEX IF NOT EXISTS events_kind ON events (kind);
 CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS counters (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
@@ -143,12 +139,10 @@ class Store:
 
     def replace(self, resource: Resource, body: JsonObject, *, now: float, data: bytes | None = None) -> Resource:
         """Store a new body (and new bytes, where given); the generation goes up by one. Raises 404 when it is gone."""
-        sets, values = "body = ?, generation = generation + 1, updated = ?", [_text(body), now]
-        if data is not None:
-            sets, values = f"{sets}, data = ?", [*values, data]
         changed = self.connection.execute(
-            f"UPDATE resources SET {sets} WHERE kind = ? AND name = ?",  # noqa: S608 - constant assignments
-            (*values, resource.kind, resource.name),
+            "UPDATE resources SET body = ?, data = COALESCE(?, data), generation = generation + 1, updated = ? "
+            "WHERE kind = ? AND name = ?",
+            (_text(body), data, now, resource.kind, resource.name),
         )
         if changed.rowcount == 0:
             raise not_found(resource.name)
@@ -173,13 +167,11 @@ class Store:
             raise not_found(name)
         return row[0] or b""
 
-    def each(self, kind: str, prefix: str = "", part: slice = slice(0, None)) -> Iterator[Resource]:
-        """Resources whose full name starts with `prefix`, in the order of their names. part: which of these."""
-        most = -1 if part.stop is None else part.stop - part.start
+    def each(self, kind: str, prefix: str = "") -> Iterator[Resource]:
+        """Resources whose full name starts with `prefix`, in the order of their names."""
         rows = self.connection.execute(
-            f"SELECT {_COLUMNS} FROM resources WHERE kind = ? AND name >= ? AND name < ? ORDER BY name "  # noqa: S608
-            "LIMIT ? OFFSET ?",
-            (kind, prefix, prefix_end(prefix), most, part.start),
+            f"SELECT {_COLUMNS} FROM resources WHERE kind = ? AND name >= ? AND name < ? ORDER BY name",  # noqa: S608
+            (kind, prefix, prefix_end(prefix)),
         )
         return map(_resource, rows)
 
@@ -223,6 +215,11 @@ class Store:
         ).fetchone()
         return int(row[0])
 
+    def counted(self, key: str) -> int:
+        """The last number that `next_number` gave for a key; 0 before the first."""
+        row = self.connection.execute("SELECT value FROM counters WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else 0
+
     def clear(self) -> None:
         """Forget everything but what time it is."""
         tables = self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
@@ -240,12 +237,6 @@ def _text(body: JsonObject) -> str:
     return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
 
 
-def prefix_end(prefix: str) -> str | bytes:
-    """What sorts after every text that begins with `prefix` and before every other that follows."""
-    kept = prefix.rstrip("\U0010ffff")
-    if not kept:
-        # SQLite sorts bytes after all text.
-        return b""
-    following = ord(kept[-1]) + 1
-    # The code points between these two are no characters.
-    return kept[:-1] + chr(0xE000 if following == 0xD800 else following)
+def prefix_end(prefix: str) -> str:
+    """What sorts after every text that begins with `prefix`, in which no name has the last of all characters."""
+    return f"{prefix}\U0010ffff"

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, validate_call
 
 from bench.cloud.clock import timestamp
-from bench.cloud.cloud import COMMANDS, LONGEST_SECONDS, Cloud, obeys
+from bench.cloud.cloud import COMMANDS, EVENTS_SET_ASIDE, LONGEST_SECONDS, Cloud, obeys
 from bench.cloud.errors import STRICT, ApiError, JsonObject, invalid, refusing
 from bench.cloud.limits import Limit, LimitScope
 from bench.cloud.services.artifact_registry import images as artifact_images
@@ -31,15 +31,19 @@ _CHECKED = validate_call(config=ConfigDict(**STRICT, arbitrary_types_allowed=Tru
 def reply(cloud: Cloud, request: HttpRequest) -> Reply:
     try:
         with cloud.request():
-            return sent(_obeyed(cloud, request.path.removeprefix(BASE), parsed_json(request.data) or {}))
+            return sent(_obeyed(cloud, request, parsed_json(request.data) or {}))
     except ApiError as refusal:
         return refused(refusal, SERVICE)
 
 
-def _obeyed(cloud: Cloud, name: str, body: Any) -> Any:
-    """The answer of a command, which takes the members of the body by name and `arguments` before them."""
-    if name not in COMMANDS:
-        raise ApiError(404, f"The control surface has no command {name}.")
+def _obeyed(cloud: Cloud, request: HttpRequest, body: Any) -> Any:
+    """The answer of a command, which takes the members of the body by name and `arguments` before them.
+
+    Of a page in a browser, POST alone says its origin.
+    """
+    name = request.path.removeprefix(BASE)
+    if name not in COMMANDS or request.verb != "POST":
+        raise ApiError(404, f"The control surface has no command {request.verb} {name}.")
     if not isinstance(body, dict):
         raise invalid("The body is a JSON object.")
     with refusing(name):
@@ -70,7 +74,7 @@ def status(cloud: Cloud) -> JsonObject:
         "builds": cloud.store.tally(cloudbuild_builds.KIND, "$.status"),
         "faults": len(cloud.faults.each(cloud.now)),
         "limits": len(limits(cloud)),
-        "eventsSetAside": cloud.timeline.failed(),
+        "eventsSetAside": cloud.store.counted(EVENTS_SET_ASIDE),
         "compression": cloud.compression,
     }
 
@@ -119,9 +123,9 @@ def set_compression(cloud: Cloud, factor: Annotated[float, Field(ge=0.001, le=1e
 @obeys
 def limit(cloud: Cloud, **declared: Any) -> JsonObject:
     """Declare a quota, or with the capacity `reserved` a reservation; the fields of `limits.Limit` and its scope."""
-    limit = Limit.from_json(declared)
+    limit = Limit(**declared)
     cloud.limits.declare(limit, now=cloud.now)
-    return {**limit.to_json(), "held": cloud.limits.held(limit.scope)}
+    return {**limit.to_json(), "held": cloud.limits.held(limit)}
 
 
 @obeys

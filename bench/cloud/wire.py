@@ -8,16 +8,17 @@ or `items(id,name)`. Uploads in several requests (resumable ones) are not served
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from email.message import Message
+from email import message_from_bytes
 from typing import Any, Protocol, TypeAlias
 
 from bench.cloud.errors import ApiError, JsonObject, invalid
 
 _JSON = "application/json; charset=UTF-8"
-# A selection is the names wanted on one level; an empty one wants everything below.
-Selection = dict[str, "Selection"]
+# A name, and what is wanted below it: between parentheses, which may be nested once, or behind a slash.
+_FIELD = re.compile(r"([^,/()]+)(?:\(((?:[^()]|\([^()]*\))*)\)|/([^,]+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +79,16 @@ class Reply:
     stream: Stream | None = None
 
 
-def sent(answer: ApiAnswer, fields: object = None) -> Reply:
+def sent(answer: Any, fields: str | None = None) -> Reply:
     """An answer as it goes over the wire; `fields` is the query of that name, a partial response."""
     if isinstance(answer, bytes):
-        return Reply(200, answer, {"content-type": "application/octet-stream"})
-    if isinstance(answer, Response):
-        return _special(answer)
-    shown = selected(answer, fields) if isinstance(fields, str) else answer
-    return Reply(200, _json(shown), {"content-type": _JSON})
+        answer = Response(body=answer)
+    if not isinstance(answer, Response):
+        return Reply(200, _json(selected(answer, fields or "")), {"content-type": _JSON})
+    if isinstance(answer.body, dict):
+        return Reply(answer.status, _json(answer.body), {"content-type": _JSON, **answer.headers})
+    kind = {} if answer.body is None else {"content-type": answer.media_type}
+    return Reply(answer.status, answer.body or b"", {**kind, **answer.headers})
 
 
 def refused(refusal: ApiError, service: str) -> Reply:
@@ -93,15 +96,7 @@ def refused(refusal: ApiError, service: str) -> Reply:
     return Reply(refusal.code, _json(refusal.rendered(service)), {"content-type": _JSON})
 
 
-def _special(answer: Response) -> Reply:
-    if isinstance(answer.body, dict):
-        return Reply(answer.status, _json(answer.body), {"content-type": _JSON, **answer.headers})
-    if answer.body is None:
-        return Reply(answer.status, b"", answer.headers)
-    return Reply(answer.status, answer.body, {"content-type": answer.media_type, **answer.headers})
-
-
-def _json(body: JsonObject) -> bytes:
+def _json(body: Any) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -118,78 +113,25 @@ def parsed_json(data: bytes) -> Any:
 def multipart(content_type: str, data: bytes) -> tuple[Any, Media]:
     """The JSON and the media of a `multipart/related` body. Raises 400."""
     # gcloud puts the boundary between apostrophes, which mean nothing in a header.
-    opening = b"--" + str(_header(content_type).get_param("boundary", "")).strip("'").encode()
+    opening = b"--" + content_type.partition("boundary=")[2].strip("'\"").encode()
     # google-api-python-client ends lines with a bare newline; RFC 2046 and everybody else with both characters.
     end = b"\r\n" if opening + b"\r\n" in data else b"\n"
-    parts = [piece.removeprefix(end) for piece in (end + data).split(end + opening)[1:-1]]
-    if len(parts) != 2:
-        raise invalid("A multipart upload has two parts: JSON, then the media.")
-    described, attached = (part.split(end + end, 1) for part in parts)
-    if len(described) != 2 or len(attached) != 2:
-        raise invalid("A part of a multipart upload has headers, an empty line and a body.")
-    return parsed_json(described[1]), Media(_content_type(attached[0]), attached[1])
-
-
-def _header(content_type: str) -> Message:
-    message = Message()
-    message["Content-Type"] = content_type
-    return message
-
-
-def _content_type(headers: bytes) -> str:
-    for line in headers.decode("latin-1").splitlines():
-        name, _, value = line.partition(":")
-        if name.strip().lower() == "content-type":
-            return value.strip()
-    return "application/octet-stream"
+    parts = [piece.removeprefix(end).partition(end + end) for piece in (end + data).split(end + opening)[1:-1]]
+    if len(parts) != 2 or not all(edge for _, edge, _ in parts):
+        raise invalid("A multipart upload has two parts with headers: JSON, then the media.")
+    (_, _, described), (headers, _, content) = parts
+    declared = message_from_bytes(headers).get("Content-Type", "application/octet-stream")
+    return parsed_json(described), Media(declared, content)
 
 
 def selected(answer: Any, expression: str) -> Any:
-    """The part of an answer that a `fields` expression names. Raises 400 for one that cannot be read."""
-    selection, end = _parsed(expression, 0)
-    if end != len(expression):
-        raise invalid(f"Invalid field selection {expression}", field="fields")
-    return _cut(answer, selection)
-
-
-def _parsed(text: str, at: int) -> tuple[Selection, int]:
-    chosen: Selection = {}
-    while True:
-        at = _one(text, at, chosen)
-        if at >= len(text) or text[at] != ",":
-            return chosen, at
-        at += 1
-
-
-def _one(text: str, at: int, chosen: Selection) -> int:
-    begin = at
-    while at < len(text) and text[at] not in ",/()":
-        at += 1
-    name = text[begin:at].strip()
-    if not name:
-        raise invalid(f"Invalid field selection {text}", field="fields")
-    below = chosen.setdefault(name, {})
-    if at < len(text) and text[at] == "/":
-        return _one(text, at + 1, below)
-    if at < len(text) and text[at] == "(":
-        inner, at = _parsed(text, at + 1)
-        if at >= len(text) or text[at] != ")":
-            raise invalid(f"Invalid field selection {text}", field="fields")
-        below.update(inner)
-        return at + 1
-    return at
-
-
-def _cut(value: Any, selection: Selection) -> Any:
-    if not selection or ("*" in selection and not selection["*"]):
-        return value
-    if isinstance(value, list):
-        return [_cut(inner, selection) for inner in value]
-    if not isinstance(value, dict):
-        return value
-    everything = selection.get("*")
+    """The part of an answer that a `fields` expression names: `a,b/c,d(e,f/g)`; empty or `*` names all of it."""
+    if isinstance(answer, list):
+        return [selected(each, expression) for each in answer]
+    if expression in ("", "*") or not isinstance(answer, dict):
+        return answer
     return {
-        key: _cut(inner, selection.get(key, everything or {}))
-        for key, inner in value.items()
-        if key in selection or everything is not None
+        name: selected(answer[name], nested or below)
+        for name, nested, below in _FIELD.findall(expression)
+        if name in answer
     }

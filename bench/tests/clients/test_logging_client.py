@@ -1,11 +1,10 @@
-"""google-cloud-logging, by its HTTP transport, walks the life of a metric, and reads the entries that it wrote."""
+"""google-cloud-logging, by its HTTP transport, reads the entries that it wrote."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 import pytest
-from google.api_core import exceptions
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import logging
 
@@ -40,19 +39,3 @@ def test_entries_are_listed_by_resource_and_time_a_page_at_a_time(client):
     assert list(others.list_entries(filter_=lately)) == []
     others.close()
     assert len(list(client.list_entries(filter_=of_a))) == 2
-
-
-def test_a_metric_lives_from_create_to_delete(client):
-    metric = client.metric("errors", filter_="severity>=ERROR", description="all of them")
-    metric.create()
-    client.metric("warnings", filter_="severity>=WARNING").create()
-    assert [each.name for each in client.list_metrics(page_size=1)] == ["errors", "warnings"]
-    metric.description = "most of them"
-    metric.update()
-    again = client.metric("errors")
-    again.reload()
-    assert (again.filter_, again.description) == ("severity>=ERROR", "most of them")
-    again.delete()
-    assert not metric.exists()
-    with pytest.raises(exceptions.NotFound):
-        again.delete()

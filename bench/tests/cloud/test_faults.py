@@ -78,6 +78,8 @@ CALLS: dict[str, list[Row]] = {
         ("GET", OPERATIONS, None, 200),
     ],
     "guests": [
+        ("POST", "_tidepool/add_repository", {"repository": "a/b"}, 200),
+        ("POST", "_tidepool/queue_job", {"repository": "a/b", "labels": ["x"]}, 200),
         MADE, ("POST", "_tidepool/write_disks", {"disks": {VM[3:]: {"bundle": "a"}}}, 200), ("POST", GUESTS, None, 200),
         ("POST", "_tidepool/write_disks", {"disks": {VM[3:]: None}}, 200), ("POST", GUESTS, None, 200),
         ("POST", "_tidepool/write_disks", {"disks": 1}, 400),
@@ -127,8 +129,9 @@ CALLS: dict[str, list[Row]] = {
         ("GET", VM.replace("lab", "other"), None, 404), advance(56), ("GET", VM, None, 404), MEND,
         fail("rate", per_minute=1, zone="us-*"),
         *(("GET", path, None, status) for path in (NODES, EAST) for status in (200, 429)),
-        ("GET", "v2/projects/lab/locations/europe-west4-a/nodes", None, 200), MEND, fail("rate", per_minute=0),
-        ("GET", NETWORKS, None, 403),
+        ("GET", "v2/projects/lab/locations/europe-west4-a/nodes", None, 200), MEND,
+        fail("rate", per_minute=1), ("GET", NODES, None, 200), ("GET", EAST, None, 429), MEND,
+        fail("rate", per_minute=0), ("GET", NETWORKS, None, 403),
     ],
     "quotas": [
         limit(chips=7), MADE,
@@ -138,8 +141,7 @@ CALLS: dict[str, list[Row]] = {
         ("POST", f"{NODES}?nodeId=vm-2", NODE, 200), HELD, STOP, HELD,
         ("POST", f"{NODES}?nodeId=vm-3", NODE, 200), ("POST", f"{VM}:start", {}, 429),
         ("POST", "_tidepool/lift", POT, 200), ("POST", "_tidepool/lift", POT, 404), ("POST", f"{VM}:start", {}, 200),
-        limit(chips=0, refuse="operation"), ("POST", f"{NODES}?nodeId=vm-4", NODE, 200),
-        ("GET", f"{NODES}/vm-4", None, 404), HELD,
+        limit(chips=16), HELD, ("POST", "_tidepool/preempt", {"node": VM[3:]}, 200), HELD,
     ],
     "reservations": [
         limit(capacity="reserved", chips=16, held_elsewhere=12, name="lab-v5e"),
@@ -155,12 +157,12 @@ CALLS: dict[str, list[Row]] = {
     ],
     "what makes no sense": [
         *(("POST", FAULTS, body, 400) for body in (
-            {"kind": "explode"}, {"kind": "error", "code": 200}, {"kind": "error", "count": 0},
+            {"kind": "explode"}, {"kind": "error", "code": 200}, {"kind": "error", "count": -1},
             {"kind": "error", "probability": 1.5}, {"kind": "error", "seconds": -1}, {"kind": "error", "status": "BAD"},
             {"kind": "error", "zones": "*"}, {"kind": "error", "zone": 3}, {"kind": "rate"}, {"kind": "lag"},
             {"kind": "preempt"})),
         *(("POST", LIMITS, {**POT, "chips": 1, **change}, 400) for change in (
-            {"chips": -1}, {"chips": True}, {"zone": ""}, {"capacity": "free"}, {"refuse": "never"},
+            {"chips": -1}, {"chips": True}, {"zone": ""}, {"capacity": "free"},
             {"held_elsewhere": -4}, {**REGION, "capacity": "reserved"})),
     ],
 }  # fmt: skip

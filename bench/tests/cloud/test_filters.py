@@ -15,7 +15,8 @@ ITEMS: list[dict[str, Any]] = [
     {"name": "p/c", "createTime": "2026-11-21T08:00:00.5Z", "steps": [{"id": "one"}, {"id": "two"}]},
 ]
 MEANT = {
-    "": "abc", 'name="p/a"': "a", "name:A": "a", "labels.env=prod": "a", "labels.env:*": "ab", "labels:env": "ab",
+    "": "abc", " name=p/a ": "a",
+    'name="p/a"': "a", "name:A": "a", "labels.env=prod": "a", "labels.env:*": "ab", "labels:env": "ab",
     "labels:*": "ab", "state!=READY": "bc", "state=READY AND labels.env=dev": "", "state=STOPPED labels.env=dev": "b",
     "disabled=true": "a", "disabled=false": "bc", "state=''": "c", "tags:y": "b", "tags=x": "b", "steps.id=two": "c",
     'createTime>"2026-11-21T08:00:00Z"': "c", 'create_time<"2026-11-21T09:00:00+00:00"': "c", 'create_time>"2026"': "c",

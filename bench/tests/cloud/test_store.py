@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import urllib3
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +15,6 @@ from bench.cloud.cloud import ApiCall, Cloud
 from bench.cloud.errors import ApiError
 from bench.cloud.services.listings import page
 from bench.cloud.store import Store
-from bench.cloud.testing import running_cloud
 
 
 @pytest.fixture
@@ -66,7 +62,10 @@ def listing(store: Store, **params: Any) -> ApiCall:
     return ApiCall("things.list", "v1", params, {}, {}, Cloud(store))
 
 
-@given(st.sets(st.text(min_size=1, max_size=5), max_size=12), st.integers(1, 5))
+CHARACTERS = st.characters(exclude_characters="\U0010ffff", codec="utf-8")
+
+
+@given(st.sets(st.text(CHARACTERS, min_size=1, max_size=5), max_size=12), st.integers(1, 5))
 def test_pages_hold_everything_once_and_in_order(names: set[str], size: int) -> None:
     store = Store()
     for name in names:
@@ -115,26 +114,3 @@ def test_a_second_process_cannot_open_the_same_file(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         Store(tmp_path / "cloud.sqlite", patience=0.0)
     first.close()
-
-
-def test_a_store_is_used_and_closed_by_one_thread_alone() -> None:
-    made = Store()
-    with ThreadPoolExecutor(1) as other:
-        for use in (made.close, partial(made.find, "node", "a")):
-            with pytest.raises(sqlite3.ProgrammingError, match="thread"):
-                other.submit(use).result()
-    made.close()
-
-
-def test_a_cloud_ends_while_clients_that_outlived_their_test_still_list_its_resources() -> None:
-    for _ in range(10):
-        with running_cloud() as cloud:
-            http = urllib3.PoolManager(maxsize=4, retries=False)
-            url = f"{cloud.url}/v2/projects/{cloud.project}/locations/us-west4-a/nodes"
-            clients = ThreadPoolExecutor(4)
-            answers = [clients.submit(http.request, "GET", url) for _ in range(40)]
-            answers[0].result()
-        statuses = {answer.result().status for answer in answers}
-        clients.shutdown()
-        assert 200 in statuses
-        assert statuses <= {200, 500, 501}

@@ -95,29 +95,6 @@ def test_the_outcome_does_not_depend_on_when_anybody_looks() -> None:
     assert fleet(looks=1) == fleet(looks=720)
 
 
-def operations_of(direct: Direct) -> set[str]:
-    pages = direct.ask("GET", f"/v2/{ZONE}/operations?pageSize=10000")[1]
-    return {each["name"] for each in pages["operations"]}
-
-
-def test_operations_are_kept_for_a_day_and_then_forgotten() -> None:
-    direct = Direct()
-    place, kept = "projects/lab/locations/us-west4-a", 1000
-
-    def begin(count: int) -> list[str]:
-        with direct.cloud.request():
-            return [direct.cloud.operations.lro(place, seconds=60)["name"] for _ in range(count)]
-
-    first = begin(kept)
-    direct.wall.advance(23 * 3600)
-    second = begin(kept)
-    assert operations_of(direct) == {*first, *second}
-    direct.wall.advance(2 * 3600)
-    third = begin(kept)
-    # The last thousand stay whatever their age, for who polls while the clock is moved by a day.
-    assert operations_of(direct) == {*second, *third}
-
-
 def test_an_event_that_fails_is_set_aside_and_stands_in_nobodys_way(caplog: pytest.LogCaptureFixture) -> None:
     direct = Direct()
     direct.ask("POST", f"/v2/{ZONE}/nodes?nodeId=vm-0", NODE)

@@ -13,7 +13,6 @@ NODES, VM = f"v2/{ZONE}/nodes", f"v2/{ZONE}/nodes/vm-0"
 EVERYWHERE, OPERATIONS = "v2/projects/lab/locations/-/nodes", f"v2/{ZONE}/operations"
 NAMED = "projects/lab/global/networks"
 URL = "https://www.googleapis.com/compute/beta/projects/lab"
-KILOBYTE = 1024
 BIG: dict[str, Any] = {**NODE, "acceleratorType": "v5litepod-32"}
 ACCOUNT: Row = ("POST", "v1/projects/lab/serviceAccounts", {"accountId": "workers"}, 200)
 WHOLE: dict[str, Any] = {
@@ -41,8 +40,6 @@ REFUSED: list[dict[str, Any]] = [
     {"acceleratorType": None, "acceleratorConfig": {"type": "V4", "topology": "3x3x3"}},
     {"runtimeVersion": "tpu-ubuntu"}, {"runtimeVersion": None}, {"labels": {"Upper": "x"}},
     {"labels": {"k": "v" * 64}},
-    {"metadata": {"startup-script": "x" * (256 * KILOBYTE + 1)}},
-    {"metadata": {f"k{number}": "x" * 200 * KILOBYTE for number in range(3)}},
     {"serviceAccount": {"email": "gone@lab.iam.gserviceaccount.com"}},
     *({"networkConfig": {"network": f"{at}gone"}} for at in ("", "global/networks/", f"{NAMED}/",
       f"{URL}/global/networks/")),
@@ -50,7 +47,6 @@ REFUSED: list[dict[str, Any]] = [
     {"networkConfig": {"subnetwork": f"{URL}/regions/us-west4/subnetworks/gone"}},
 ]  # fmt: skip
 TAKEN: list[dict[str, Any]] = [
-    {"metadata": {"k" * 128: "x" * 256 * KILOBYTE}},
     *({"networkConfig": {"network": f"{at}default", "subnetwork": "default"}} for at in ("", "global/networks/",
       f"{NAMED}/")),
     {"networkConfig": {"network": "projects/host/global/networks/shared"}},

@@ -68,7 +68,6 @@ CALLS: dict[str, list[Row]] = {
     "of no call": [
         told("add_node", ADDED), edit(labels={"who": "console"}, state="UNKNOWN", health=None),
         state("stranger"),
-        edit(400, acceleratorType="v5litepod-8"), edit(400, state="SLEEPING"),
         told("add_node", ADDED, 409), told("add_node", {"name": "stranger", "node": {}}, 400),
         told("remove_node", {"name": "stranger"}), ("GET", f"{NODES}/stranger", None, 404),
     ],

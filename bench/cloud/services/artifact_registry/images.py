@@ -1,7 +1,7 @@
 """Artifact Registry: tags and versions of the images in a repository: those of a real OCI registry beside the cloud.
 
 A place such as `us-east1-docker.pkg.dev/P/R/IMAGE` is its own path in the one registry (`bench.registry`), whose
-address the control surface says (`/_tidepool/registry`); without one there are no images. Clients of the fleet ask
+address the command `set_registry` says; without one there are no images. Clients of the fleet ask
 whether a digest is there and move tags, and no more is served. Sources:
 cloud.google.com/artifact-registry/docs/reference/rest/v1/projects.locations.repositories.packages and
 github.com/opencontainers/distribution-spec/blob/main/spec.md, read 2026-11-21.

@@ -82,7 +82,7 @@ def check_idle(cloud: Cloud, cluster: str) -> None:
     """Raises 400 FAILED_PRECONDITION while an operation runs on a cluster, or on one of its pools."""
     held = cloud.store.find(CLUSTER, cluster)
     running = hidden(held).get("operation") if held else None
-    found = cloud.operations.find(running) if running else None
+    found = cloud.operations.get(running) if running else None
     if found is not None and found["status"] != "DONE":
         raise failed_precondition(f"Cluster is running incompatible operation {found['name']}.")
 

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 
 from bench.cloud.cloud import ApiCall, Cloud
 from bench.cloud.errors import ApiError, JsonObject, invalid, rpc_status
-from bench.cloud.limits import Capacity, Limit, LimitScope
+from bench.cloud.limits import Capacity, Limit, LimitScope, quota_error
 from bench.cloud.services import places
 from bench.cloud.services.gke.base import changed, struck, target_of
 from bench.cloud.store import Resource
@@ -132,12 +132,10 @@ def lack(call: ApiCall, name: str, shape: PoolShape, nodes: int) -> JsonObject |
     cloud, project, zone = call.cloud, name.split("/")[1], shape.zones[0]
     for scope in shape.scopes(project) if nodes else ():
         asked = nodes * shape.machine.chips
-        if (refusal := cloud.limits.refusal(scope, asked)) is None:
-            continue
-        limit, error = refusal
-        if limit.refuse == "request" and scope.capacity != "reserved":
-            raise _over_quota(limit, cloud.limits.held(limit.scope), asked)
-        return rpc_status("RESOURCE_EXHAUSTED", error.message)
+        if limit := cloud.limits.exceeded(scope, asked):
+            if scope.capacity != "reserved":
+                raise _over_quota(limit, cloud.limits.held(limit), asked)
+            return rpc_status("RESOURCE_EXHAUSTED", quota_error(limit).message)
     target = target_of(call, name, zone=zone, accelerator=shape.accelerator)
     if nodes and (rule := cloud.faults.strike("stockout", target, cloud.now)):
         text = rule.message or (
@@ -151,10 +149,10 @@ def lack(call: ApiCall, name: str, shape: PoolShape, nodes: int) -> JsonObject |
 
 def _over_quota(limit: Limit, held: int, asked: int) -> ApiError:
     left = max(0, limit.chips - held - limit.held_elsewhere)
-    kind = "PREEMPTIBLE_TPU" if limit.scope.capacity == "preemptible" else "TPU"
+    kind = "PREEMPTIBLE_TPU" if limit.capacity == "preemptible" else "TPU"
     return ApiError(
         403,
-        f'Insufficient regional quota to satisfy request: resource "{kind}_{limit.scope.generation.upper()}": request '
+        f'Insufficient regional quota to satisfy request: resource "{kind}_{limit.generation.upper()}": request '
         f"requires {asked} chips, and the quota of {limit.chips} has {left}.",
         reason="forbidden",
     )

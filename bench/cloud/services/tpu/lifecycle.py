@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import random
+from ipaddress import ip_address
 
 from bench.cloud.clock import DueEvent
 from bench.cloud.cloud import ApiCall, Cloud, handles, reacts
-from bench.cloud.errors import ApiError, JsonObject, failed_precondition, rpc_status
+from bench.cloud.errors import JsonObject, failed_precondition, rpc_status
+from bench.cloud.limits import quota_error
 from bench.cloud.services.listings import page
 from bench.cloud.services.tpu.node import TpuNode, forget, hold, load, plan, save
 
@@ -25,19 +27,18 @@ _SECONDS = {
     "failure": (20.0, 60.0),
 }
 _PORT = 8470
+# Addresses nobody else has; RFC 2544 keeps the network outside for tests.
+_INSIDE, _OUTSIDE = ip_address("10.128.0.0"), ip_address("198.18.0.0")
 _CLOUD_TPU = "type.googleapis.com/google.cloud.tpu"
 
 
-def create(call: ApiCall, node: TpuNode, refusal: ApiError | None) -> JsonObject:
-    """Begin a node. refusal: a limit that shows in the operation rather than in the answer."""
+def create(call: ApiCall, node: TpuNode) -> JsonObject:
+    """Begin a node, which takes its chips."""
     cloud = call.cloud
-    node.life = cloud.store.next_number(f"life of {node.name}")
+    _take_chips(cloud, node)
     digest = hashlib.sha256(f"{node.name} {node.life}".encode()).digest()
     node.public |= {"state": "CREATING", "id": str(int.from_bytes(digest[:8], "big") >> 1)}
-    error = refusal.as_rpc() if refusal else _struck(call, node)
-    if refusal is None:
-        cloud.limits.take(node.name, node.scope, node.accelerator.chips)
-    if error is None:
+    if (error := _struck(call, node)) is None:
         running = {"state": "READY", "health": "HEALTHY", "networkEndpoints": _endpoints(cloud, node)}
         answer = _operation(call, node, "create", after={**node.public, **running})
         _finish(call, node, "create", answer, "tpu.node.ready", running)
@@ -86,12 +87,20 @@ def stop(call: ApiCall, node: TpuNode) -> JsonObject:
     return _through(call, node, "STOPPING", "tpu.node.becomes", {"state": "STOPPED"})
 
 
-def start(call: ApiCall, node: TpuNode, refusal: ApiError | None) -> JsonObject:
+def start(call: ApiCall, node: TpuNode) -> JsonObject:
     """Begin to run a stopped node again; it takes its chips anew."""
-    if error := refusal.as_rpc() if refusal else _struck(call, node):
+    _take_chips(call.cloud, node)
+    if error := _struck(call, node):
+        call.cloud.limits.give_back(node.name)
         return _operation(call, node, "start", error=error)
-    call.cloud.limits.take(node.name, node.scope, node.accelerator.chips)
     return _through(call, node, "STARTING", "tpu.node.ready", {"state": "READY", "health": "HEALTHY"})
+
+
+def _take_chips(cloud: Cloud, node: TpuNode) -> None:
+    """Raises 429 where a limit has not so many left."""
+    if limit := cloud.limits.exceeded(node.scope, node.accelerator.chips):
+        raise quota_error(limit)
+    cloud.limits.take(node.name, node.scope, node.accelerator.chips)
 
 
 def _through(call: ApiCall, node: TpuNode, state: str, kind: str, changes: JsonObject) -> JsonObject:
@@ -114,8 +123,7 @@ def list_operations(call: ApiCall) -> JsonObject:
     return {"operations": [], **page(call, "operations", found)}
 
 
-@reacts("tpu.node.ready")
-@reacts("tpu.node.becomes")
+@reacts("tpu.node.ready", "tpu.node.becomes")
 def _becomes(cloud: Cloud, event: DueEvent) -> None:
     node = load(cloud, event.subject)
     node.public |= event.data
@@ -198,16 +206,8 @@ def _stockout(node: TpuNode) -> str:
 def _endpoints(cloud: Cloud, node: TpuNode) -> list[JsonObject]:
     networks = node.public.get("networkConfigs") or [node.public.get("networkConfig", {})]
     external = networks[0].get("enableExternalIps", False)
-    return [_endpoint(cloud.store.next_number("address"), external=external) for _ in range(node.accelerator.hosts)]
-
-
-def _endpoint(number: int, *, external: bool) -> JsonObject:
-    """Addresses nobody else has: 10.128.0.0/9 inside, and outside 198.18.0.0/15, which RFC 2544 keeps for tests."""
-    endpoint: JsonObject = {"ipAddress": _address(10, 128, number % 2**23), "port": _PORT}
-    if external:
-        endpoint["accessConfig"] = {"externalIp": _address(198, 18, number % 2**17)}
-    return endpoint
-
-
-def _address(first: int, second: int, number: int) -> str:
-    return f"{first}.{second + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
+    endpoints = []
+    for number in (cloud.store.next_number("address") for _ in range(node.accelerator.hosts)):
+        outside = {"accessConfig": {"externalIp": str(_OUTSIDE + number)}} if external else {}
+        endpoints.append({"ipAddress": str(_INSIDE + number), "port": _PORT, **outside})
+    return endpoints

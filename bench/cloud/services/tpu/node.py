@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bench.cloud.clock import DueEvent
+from bench.cloud.clock import DueEvent, timestamp
 from bench.cloud.cloud import Cloud, reacts
 from bench.cloud.errors import JsonObject, failed_precondition, invalid, not_found
 from bench.cloud.faults import FaultRule, FaultTarget
 from bench.cloud.limits import LimitScope
-from bench.cloud.services.tpu.places import scope_of
+from bench.cloud.services.tpu import places
 from bench.cloud.store import Resource
 from infra.model.catalogue import AcceleratorType
 
@@ -30,6 +31,7 @@ AT_REST = frozenset({"PREEMPTED", "STOPPED", "TERMINATED"})
 PREEMPTIBLE_LIFETIME = 24 * 3600.0
 MAINTENANCE_SECONDS = 600.0
 _METHOD = "tpu.preemption"
+_FULL_NAME = re.compile(r"projects/([^/]+)/locations/([^/]+)/nodes/[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _RESUMES = "tpu.node.resumes"
 # Longer than any test and shorter than what no calendar has.
 _FOREVER = 100 * 365 * 24 * 3600.0
@@ -73,6 +75,29 @@ class TpuNode:
         return FaultTarget(method, self.scope.project, self.scope.zone, self.accelerator.name, self.id)
 
 
+def new(cloud: Cloud, name: str, sent: JsonObject) -> TpuNode:
+    """The next node of this full name, as it was sent. Raises 400 for what its zone does not have."""
+    match = _FULL_NAME.fullmatch(name)
+    if match is None:
+        text = f"Invalid node name '{name}': projects/P/locations/ZONE/nodes/ID, the ID at most 63 of a-z, 0-9 and -."
+        raise invalid(text, field="node_id")
+    project, zone, _ = match.groups()
+    places.known_zone(zone)
+    places.check_runtime(sent)
+    accelerator = places.accelerator_of(sent, zone)
+    kind = accelerator.generation.api_type
+    public = {
+        # Not for a generation that the API's enum does not have.
+        **({"acceleratorConfig": {"type": kind, "topology": str(accelerator.topology)}} if kind else {}),
+        "acceleratorType": accelerator.name,
+        **sent,
+        "name": name,
+        "createTime": timestamp(cloud.now),
+    }
+    life = cloud.store.next_number(f"life of {name}")
+    return TpuNode(public, places.scope_of(project, zone, accelerator, sent), accelerator, life=life)
+
+
 def load(cloud: Cloud, name: str) -> TpuNode:
     """Raises 404."""
     return node_of(cloud.store.get(KIND, name))
@@ -85,14 +110,13 @@ def each(cloud: Cloud, prefix: str = "") -> Iterator[TpuNode]:
 def node_of(resource: Resource) -> TpuNode:
     body, (_, project, _, zone, *_) = resource.body, resource.name.split("/")
     accelerator = AcceleratorType.parse(body["public"]["acceleratorType"])
-    scope = scope_of(project, zone, accelerator, body["public"])
+    scope = places.scope_of(project, zone, accelerator, body["public"])
     return TpuNode(body["public"], scope, accelerator, body["operation"], body["life"], resource)
 
 
 def named(cloud: Cloud, name: str) -> TpuNode:
     """By full name, or by a node id that only one node has. Raises 404, or 400 with the full names."""
-    exact = cloud.store.find(KIND, name)
-    found = [node_of(exact)] if exact else [node for node in each(cloud) if node.id == name]
+    found = [node for node in each(cloud) if name in (node.name, node.id)]
     if not found:
         raise not_found(f"node {name}")
     if len(found) > 1:
@@ -198,7 +222,7 @@ def hold(
 
 def release(cloud: Cloud, rule: int | None) -> None:
     """A rule was lifted, or with None all of them: what hangs by it goes on."""
-    for event in cloud.timeline.of_kind(_RESUMES):
+    for event in cloud.timeline.planned(kind=_RESUMES):
         if rule in (None, event.data["rule"]):
             cloud.timeline.cancel(event.subject, _RESUMES)
             _resume(cloud, event)

@@ -7,51 +7,29 @@ either output-only or a default of an input nobody sent. What happens to a node 
 
 from __future__ import annotations
 
-import re
-
-from bench.cloud.clock import timestamp
 from bench.cloud.cloud import ApiCall, Cloud, handles
-from bench.cloud.errors import ApiError, JsonObject, already_exists, failed_precondition, invalid
+from bench.cloud.errors import JsonObject, already_exists, failed_precondition, invalid
 from bench.cloud.services import bodies
 from bench.cloud.services.compute import base as compute
 from bench.cloud.services.compute.networks import NETWORKS, SUBNETWORKS, begin_project
 from bench.cloud.services.listings import page
 from bench.cloud.services.policies import check_account
 from bench.cloud.services.tpu import lifecycle, places
-from bench.cloud.services.tpu.node import KIND, TpuNode, load
+from bench.cloud.services.tpu.node import KIND, TpuNode, load, new
 from infra.model.catalogue import region_of
 
-_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _MUTABLE = frozenset({"description", "labels", "metadata", "tags", "dataDisks"})
-# In bytes; the metadata server of a TPU VM is that of Compute Engine.
-# cloud.google.com/compute/docs/metadata/setting-custom-metadata#limitations, read 2026-11.
-_LONGEST_METADATA_VALUE = 256 * 1024
-_MOST_METADATA = 512 * 1024
 
 
 @handles("tpu.projects.locations.nodes.create")
 def create_node(call: ApiCall) -> JsonObject:
     project, zone = call.ids["projectsId"], places.known_zone(call.ids["locationsId"])
     name, sent = f"{call.params['parent']}/nodes/{call.params.get('nodeId', '')}", call.body
-    if not _NAME.fullmatch(call.params.get("nodeId", "")):
-        raise invalid(f"Invalid node id in '{name}': at most 63 lowercase letters, digits, hyphens.", field="node_id")
     if call.cloud.store.find(KIND, name) is not None:
         raise already_exists(name)
-    _check_fields(sent)
-    places.check_runtime(sent)
-    accelerator = places.accelerator_of(sent, zone)
+    bodies.check_labels(sent.get("labels", {}))
     _check_references(call.cloud, project, zone, sent)
-    scope = places.scope_of(project, zone, accelerator, sent)
-    public: JsonObject = {
-        **places.accelerator_config(accelerator),
-        "acceleratorType": accelerator.name,
-        **_defaults(call, project, zone),
-        **sent,
-        "name": name,
-        "createTime": timestamp(call.cloud.now),
-    }
-    node = TpuNode(public, scope, accelerator)
-    return lifecycle.create(call, node, _limited(call, node))
+    return lifecycle.create(call, new(call.cloud, name, {**_defaults(call, project, zone), **sent}))
 
 
 @handles("tpu.projects.locations.nodes.get")
@@ -76,7 +54,7 @@ def patch_node(call: ApiCall) -> JsonObject:
     if not mask or any(path.partition(".")[0] not in _MUTABLE for path in mask):
         raise invalid(f"An update mask names some of {', '.join(sorted(_MUTABLE))}, not {mask}.", field="update_mask")
     node.public = bodies.with_paths(node.public, call.body, mask)
-    _check_fields(node.public)
+    bodies.check_labels(node.public.get("labels", {}))
     return lifecycle.update(call, node)
 
 
@@ -92,28 +70,7 @@ def stop_node(call: ApiCall) -> JsonObject:
 
 @handles("tpu.projects.locations.nodes.start")
 def start_node(call: ApiCall) -> JsonObject:
-    node = _single_host(call, "start", "STOPPED")
-    return lifecycle.start(call, node, _limited(call, node))
-
-
-def _limited(call: ApiCall, node: TpuNode) -> ApiError | None:
-    """Why a limit has no chips for a node, where that shows in its operation. Raises it where it shows at once."""
-    refusal = call.cloud.limits.refusal(node.scope, node.accelerator.chips)
-    if refusal is not None and refusal[0].refuse == "request":
-        raise refusal[1]
-    return refusal[1] if refusal else None
-
-
-def _check_fields(sent: JsonObject) -> None:
-    bodies.check_labels(sent.get("labels", {}))
-    sizes = [(key, len(value.encode())) for key, value in sent.get("metadata", {}).items()]
-    whole = sum(len(key.encode()) + size for key, size in sizes)
-    if whole > _MOST_METADATA or any(size > _LONGEST_METADATA_VALUE for _, size in sizes):
-        raise invalid(
-            f"The metadata is too large: it has {whole} bytes with its keys. At most {_LONGEST_METADATA_VALUE} are "
-            f"allowed for a value, and {_MOST_METADATA} in all.",
-            field="node.metadata",
-        )
+    return lifecycle.start(call, _single_host(call, "start", "STOPPED"))
 
 
 def _defaults(call: ApiCall, project: str, zone: str) -> JsonObject:

@@ -59,12 +59,6 @@ def check_runtime(node: JsonObject) -> None:
         )
 
 
-def accelerator_config(accelerator: AcceleratorType) -> JsonObject:
-    """The API's own form of a type, as a field of a node; none for a generation that its enum does not have."""
-    kind = accelerator.generation.api_type
-    return {"acceleratorConfig": {"type": kind, "topology": str(accelerator.topology)}} if kind else {}
-
-
 def scope_of(project: str, zone: str, accelerator: AcceleratorType, node: JsonObject) -> LimitScope:
     """What the chips of a node are counted against."""
     scheduling = node.get("schedulingConfig", {})
