@@ -9,7 +9,7 @@ from pulumi import ResourceOptions
 
 from bench.engine.provider import CancelledError
 from bench.tests.engine.fake import Net, Vm
-from bench.tests.engine.world import World, ops, step
+from bench.tests.engine.world import World, ops, problems, step
 from infra.model.errors import EngineError
 from infra.model.plan import Op, Status
 
@@ -35,6 +35,17 @@ def test_all_targets_that_one_resource_needs_are_named(world: World) -> None:
     needed = f"{urn(world, 'first')}, {urn(world, 'second')} cannot be deleted alone"
     with pytest.raises(EngineError, match=re.escape(needed)):
         world.destroy(targets=("**::first", "**::second"))
+
+
+def test_a_deletion_that_fails_says_why(world: World) -> None:
+    world.run(chain)
+    world.cloud.failing["delete vm/a"] = "it is in use"
+    world.program = lambda: None
+    plan = world.up(continue_on_error=True)
+    assert step(plan, "a").error == "it is in use"
+    assert problems(plan) == ["it is in use", "a: it is in use"]
+    assert step(plan, "net").error == "not attempted: a resource that depends on it was not deleted"
+    assert set(world.cloud.things) == {"vm/a", "net/n"}
 
 
 def test_a_deletion_that_is_broken_off_ends_the_run_and_deletes_nothing_more(world: World) -> None:
