@@ -53,7 +53,7 @@ class StepOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class BuildStep:
     """One step as it runs here. script: its text. seconds: what it may take."""
 
     id: str
@@ -96,7 +96,7 @@ class BuildMachine:
         shutil.rmtree(self.workspace, ignore_errors=True)
         self.workspace.mkdir(parents=True)
 
-    def run(self, step: Step, fault: Fault | None) -> StepOutcome:
+    def run(self, step: BuildStep, fault: Fault | None) -> StepOutcome:
         """Run one step to its end, or end it when its time is over; whatever it started ends with it."""
         when = fault.when if fault is not None and fault.step == step.id else ""
         folder = self.folder / "steps" / step.id

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bench.builds.machine import BuildMachine, Fault, Status, Step, StepOutcome
+from bench.builds.machine import BuildMachine, BuildStep, Fault, Status, StepOutcome
 
 WORKSPACE = "/workspace"
 BUILD_SECONDS = 600.0
@@ -60,7 +60,7 @@ def run_build(build: Mapping[str, Any], machine: BuildMachine, *, fault: Fault |
         return f"{machine.workspace}{text.removeprefix(WORKSPACE)}" if text.startswith(f"{WORKSPACE}/") else text
 
     steps = [
-        Step(
+        BuildStep(
             id=step.get("id", str(number)),
             script=step.get("script") or shlex.join(map(here, (step["entrypoint"], *step.get("args", ())))),
             env={
@@ -122,7 +122,7 @@ def run_job(
         if "uses" in step:
             raise UnsupportedError(f"jobs on this machine do not support actions: {step['uses']}")
     steps = [
-        Step(
+        BuildStep(
             id=step["id"],
             script=step["run"],
             env={**job.get("env", {}), **step.get("env", {})},
@@ -135,7 +135,7 @@ def run_job(
 
 
 def _run(
-    steps: Sequence[Step], values: dict[str, str], machine: BuildMachine, seconds: float, fault: Fault | None
+    steps: Sequence[BuildStep], values: dict[str, str], machine: BuildMachine, seconds: float, fault: Fault | None
 ) -> BuildOutcome:
     """Run steps until one fails. values: of expressions, to which each step adds the outputs that it writes."""
     machine.clear()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench.builds.machine import Fault, Step
+from bench.builds.machine import BuildStep, Fault
 from bench.builds.running import run_build, run_jobs
 from bench.tests.builds.pipeline_world import MONOREPO, PLACES, World, commit
 from infra.model.images.told import told_text
@@ -87,7 +87,7 @@ def test_a_tool_with_another_checksum_than_the_table_says_is_refused(images: Wor
     (workspace / "out/told/tools").write_text(told)
     env = {"WORKSPACE": str(workspace), "STEP": "tools"}
     script = f"sh {workspace}/recipes/images/steps/tools.sh"
-    outcome = images.machine.run(Step(id="tools", script=script, env=env, seconds=60), None)
+    outcome = images.machine.run(BuildStep(id="tools", script=script, env=env, seconds=60), None)
     assert outcome.status == "FAILURE"
     assert f"its SHA-256 is not {'0' * 64}" in outcome.log
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.builds import queue
-from bench.builds.machine import BuildMachine, Step
+from bench.builds.machine import BuildMachine, BuildStep
 from bench.builds.queue import BuildQueue
 from bench.builds.running import BuildOutcome
 from bench.registry import Registry
@@ -116,5 +116,5 @@ def test_an_interrupted_step_leaves_no_process_behind(
     machine = BuildMachine(folder=tmp_path, registry=registry.address)
     machine.clear()
     with pytest.raises(KeyboardInterrupt):
-        machine.run(Step(id="step", script="tail -f /dev/null", env={}, seconds=60), None)
+        machine.run(BuildStep(id="step", script="tail -f /dev/null", env={}, seconds=60), None)
     assert seen[0].returncode is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 from urllib.parse import urlsplit
 
 import pytest
@@ -59,3 +60,17 @@ def test_programs_of_this_machine_are_served_by_any_of_its_names(cloud: TestClou
         assert status(cloud, "/_tidepool/status", "POST", Host=host) == 200
     assert status(cloud, "/_tidepool/status", "POST", Origin=cloud.url) == 200
     assert status(cloud, "/_tidepool/reset") == 404, "a page may GET without an origin"
+
+
+def test_a_request_with_two_lengths_is_refused_and_nothing_after_it_is_heard(cloud: TestCloud) -> None:
+    where = urlsplit(cloud.url)
+    both = "Content-Length: 4\r\nTransfer-Encoding: chunked"
+    one = f"POST /_tidepool/advance HTTP/1.1\r\nHost: {where.netloc}\r\n{both}\r\n\r\n"
+    two = f"GET /_tidepool/status HTTP/1.1\r\nHost: {where.netloc}\r\n\r\n"
+    with socket.create_connection((where.hostname or "", where.port or 0), timeout=10) as connection:
+        connection.sendall(f"{one}0\r\n\r\n{two}".encode())
+        heard = b""
+        while part := connection.recv(65536):
+            heard += part
+    assert heard.startswith(b"HTTP/1.1 400 ")
+    assert heard.count(b"HTTP/1.1 ") == 1
