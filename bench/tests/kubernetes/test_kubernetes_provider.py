@@ -18,7 +18,7 @@ from bench.engine.provider import UNKNOWN
 from bench.engine.run import Options
 from bench.providers.kubernetes.provider import KubernetesProvider
 from bench.tests.kubernetes.conftest import LocalCluster
-from bench.tests.kubernetes.test_store import definition
+from bench.tests.kubernetes.test_stored_objects import definition
 from infra.model.plan import Plan
 
 Program = Callable[[pulumi.ResourceOptions], None]

@@ -17,7 +17,7 @@ from bench.providers.kubernetes.provider import KubernetesProvider
 from bench.providers.kubernetes.reach import ApiRefusedError, ClusterApi, ServedKind
 from bench.tests.kubernetes.conftest import LocalCluster
 from bench.tests.kubernetes.test_kubernetes_provider import Run, steps
-from bench.tests.kubernetes.test_store import definition
+from bench.tests.kubernetes.test_stored_objects import definition
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from bench.cloud.kubernetes.control import kubeconfig
 from bench.tests.kubernetes.conftest import LocalCluster
 from bench.tests.kubernetes.real_control_plane import real_control_plane
 from bench.tests.kubernetes.test_kubernetes_provider import Run, errors
-from bench.tests.kubernetes.test_store import DEFINITIONS, QUEUES, config_map, definition, deployment, queue
+from bench.tests.kubernetes.test_stored_objects import DEFINITIONS, QUEUES, config_map, definition, deployment, queue
 
 pytestmark = pytest.mark.live
 

@@ -12,7 +12,7 @@ from bench.providers.kubernetes.provider import KubernetesProvider
 from bench.providers.kubernetes.quantities import canonical
 from bench.tests.kubernetes.conftest import LocalCluster
 from bench.tests.kubernetes.test_kubernetes_provider import Run
-from bench.tests.kubernetes.test_store import config_map
+from bench.tests.kubernetes.test_stored_objects import config_map
 
 RELEASE: dict[str, Any] = {
     "name": "kueue", "namespace": "kueue-system", "createNamespace": True, "version": "0.19.2", "atomic": True,
