@@ -29,6 +29,8 @@ def push(
     """
     if not _REPOSITORY.fullmatch(repository):
         raise invalid(f"'{repository}' is not a repository: write OWNER/NAME.")
+    if not re.fullmatch(r"([0-9a-f]{40})?", commit):
+        raise invalid(f"'{commit}' is not a commit: write its forty hexadecimal digits.")
     commit = commit or firing.made_up(f"{repository} {cloud.store.next_number('push')}")
     push = firing.PushedCommits(repository=repository, commit=commit, changed=tuple(changed), branch=branch, tag=tag)
     outcomes = firing.on_push(cloud, push)

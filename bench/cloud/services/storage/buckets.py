@@ -1,7 +1,7 @@
 """Cloud Storage: buckets and their IAM policies.
 
 Owns that names are global, the defaults that the service fills in, and metageneration preconditions. Life-cycle rules,
-retention, versions and soft delete are kept and shown but nothing acts on them. Objects are in `objects`.
+retention and soft delete are kept and shown but nothing acts on them. Objects are in `objects`.
 Sources: cloud.google.com/storage/docs/json_api/v1/buckets and .../docs/buckets, read 2026-11.
 """
 

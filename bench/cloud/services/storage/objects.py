@@ -1,9 +1,10 @@
 """Cloud Storage: objects as the JSON API shows them: write, read, list, rewrite, delete; their generations.
 
 Owns the one rule that everything else rests on: in a bucket a write gets a generation above all earlier ones, and it
-happens only when every precondition of its request holds at that moment. What is replaced or deleted is gone, also in a
-bucket that says it keeps versions.
-Sources, read 2026-11: cloud.google.com/storage/docs/json_api/v1/objects and .../docs/request-preconditions.
+happens only when every precondition of its request holds at that moment. A bucket that keeps versions has those that
+were replaced or deleted as objects of another kind.
+Sources, read 2026-11: cloud.google.com/storage/docs/json_api/v1/objects, .../docs/request-preconditions and
+.../docs/object-versioning.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from bench.cloud.services.listings import listing, opened, sealed
 from bench.cloud.store import Resource
 from bench.cloud.wire import Response
 
-BUCKET, OBJECT = "storage.bucket", "storage.object"
+BUCKET, OBJECT, NONCURRENT = "storage.bucket", "storage.object", "storage.noncurrent"
 _SAID_BY_CLIENT = frozenset(
     {"contentType", "cacheControl", "contentDisposition", "contentEncoding", "contentLanguage", "metadata",
      "customTime", "storageClass", "contexts"}
@@ -40,7 +41,8 @@ def bucket(cloud: Cloud, name: str) -> Resource:
 
 
 def is_empty(cloud: Cloud, name: str) -> bool:
-    return not cloud.store.count(OBJECT, f"{name}/")
+    """Noncurrent versions count."""
+    return not any(cloud.store.count(kind, f"{name}/") for kind in (OBJECT, NONCURRENT))
 
 
 def check(params: Mapping[str, Any], *, generation: int, metageneration: int, prefix: str = "if") -> None:
@@ -73,21 +75,22 @@ def get_object(call: ApiCall) -> JsonObject | Response:
 
 @handles("storage.objects.list")
 def list_objects(call: ApiCall) -> JsonObject:
-    """Objects in the order of their names, a page at a time; prefixes behind a delimiter share its size."""
+    """Objects in the order of names and generations, a page at a time; prefixes behind a delimiter share its size."""
     head = f"{bucket(call.cloud, call.ids['bucket']).name}/"
     prefix, delimiter = (call.params.get(key, "") for key in ("prefix", "delimiter"))
-    folded: dict[str, JsonObject | None] = {}
-    for held in () if call.params.get("softDeleted") else call.cloud.store.each(OBJECT, head + prefix):
+    kinds = () if call.params.get("softDeleted") else (OBJECT, NONCURRENT)[: 1 + call.params.get("versions", False)]
+    folded: dict[tuple[str, int], JsonObject | None] = {}
+    for held in (each for kind in kinds for each in call.cloud.store.each(kind, head + prefix)):
         name = held.body["name"]
         at = name.find(delimiter, len(prefix)) if delimiter else -1
-        folded[name if at < 0 else name[: at + len(delimiter)]] = _shown(call, held) if at < 0 else None
-    after = opened(call.params.get("pageToken"))
-    names = sorted(name for name in folded if name > after)
-    page = names[: call.params.get("maxResults") or _DEFAULT_PAGE]
-    answer = listing(
-        "items", [item for name in page if (item := folded[name])], sealed(page[-1]) if len(names) > len(page) else None
-    )
-    prefixes = [name for name in page if folded[name] is None]
+        key = (name, held.body["generation"]) if at < 0 else (name[: at + len(delimiter)], 0)
+        folded[key] = _shown(call, held) if at < 0 else None
+    before, _, after = opened(call.params.get("pageToken")).partition(" ")
+    keys = sorted(key for key in folded if key > (after, int(before or -1)))
+    page = keys[: call.params.get("maxResults") or _DEFAULT_PAGE]
+    more = sealed(f"{page[-1][1]} {page[-1][0]}") if len(keys) > len(page) else None
+    answer = listing("items", [item for key in page if (item := folded[key])], more)
+    prefixes = [key[0] for key in page if folded[key] is None]
     return {"kind": "storage#objects", **answer, **({"prefixes": prefixes} if prefixes else {})}
 
 
@@ -103,9 +106,13 @@ def change_object(call: ApiCall) -> JsonObject:
 
 @handles("storage.objects.delete")
 def delete_object(call: ApiCall) -> Response:
+    """A version that is asked for goes for good."""
     held = _found(call)
     _check(call.params, held)
-    call.cloud.store.delete(held.kind, held.name)
+    if "generation" in call.params:
+        call.cloud.store.delete(held.kind, held.name)
+    else:
+        _end(call.cloud, held)
     return Response(204)
 
 
@@ -113,7 +120,7 @@ def delete_object(call: ApiCall) -> Response:
 def rewrite_object(call: ApiCall) -> JsonObject:
     """Done in its first call, whatever its size. Metadata is the source's unless the request has its own."""
     ids = call.ids
-    source = _find(call.cloud, ids["sourceBucket"], ids["sourceObject"])
+    source = _find(call.cloud, ids["sourceBucket"], ids["sourceObject"], call.params.get("sourceGeneration"))
     _check(call.params, source, prefix="ifSource")
     fields = _said(call.body) or _said(source.body)
     content = call.cloud.store.data(source.kind, source.name)
@@ -127,12 +134,15 @@ def _said(body: JsonObject) -> JsonObject:
 
 
 def _found(call: ApiCall) -> Resource:
-    return _find(call.cloud, call.ids["bucket"], call.ids["object"])
+    return _find(call.cloud, call.ids["bucket"], call.ids["object"], call.params.get("generation"))
 
 
-def _find(cloud: Cloud, bucket_name: str, name: str) -> Resource:
-    """Raises 404."""
-    held = cloud.store.find(OBJECT, f"{bucket(cloud, bucket_name).name}/{name}")
+def _find(cloud: Cloud, bucket_name: str, name: str, generation: str | None) -> Resource:
+    """The live object, or the version that is asked for. Raises 404."""
+    full = f"{bucket(cloud, bucket_name).name}/{name}"
+    held = cloud.store.find(OBJECT, full)
+    if generation and (held is None or held.body["generation"] != int(generation)):
+        held = cloud.store.find(NONCURRENT, _noncurrent_name(full, int(generation)))
     if held is None:
         raise ApiError(404, f"No such object: {bucket_name}/{name}")
     return held
@@ -147,7 +157,8 @@ def _write(call: ApiCall, bucket_name: str, name: str, fields: JsonObject, conte
     """Make a new generation of an object. fields: what the client said of it. Raises 404 and 412."""
     cloud, holder = call.cloud, bucket(call.cloud, bucket_name)
     full = f"{bucket_name}/{name}"
-    _check(call.params, cloud.store.find(OBJECT, full))
+    current = cloud.store.find(OBJECT, full)
+    _check(call.params, current)
     now = timestamp(cloud.now)
     body = {
         "storageClass": holder.body["fields"].get("storageClass", "STANDARD"),
@@ -162,8 +173,24 @@ def _write(call: ApiCall, bucket_name: str, name: str, fields: JsonObject, conte
         "size": str(len(content)),
         **dict.fromkeys(("timeCreated", "updated", "timeStorageClassUpdated", "timeFinalized"), now),
     }
-    cloud.store.delete(OBJECT, full)
+    if current is not None:
+        _end(cloud, current)
     return cloud.store.insert(OBJECT, full, body, now=cloud.now, data=content)
+
+
+def _end(cloud: Cloud, held: Resource) -> None:
+    """The live object ends: a bucket with versions keeps it as noncurrent."""
+    data = cloud.store.data(held.kind, held.name)
+    cloud.store.delete(held.kind, held.name)
+    if bucket(cloud, held.body["bucket"]).body["fields"].get("versioning", {}).get("enabled"):
+        body = {**held.body, "timeDeleted": timestamp(cloud.now)}
+        name = _noncurrent_name(held.name, held.body["generation"])
+        cloud.store.insert(NONCURRENT, name, body, now=cloud.now, data=data)
+
+
+def _noncurrent_name(name: str, generation: int) -> str:
+    """Unambiguous, also for names with a #: what follows the last one has a fixed length."""
+    return f"{name}#{generation:020d}"
 
 
 def _next_generation(cloud: Cloud, bucket_name: str) -> int:
