@@ -76,6 +76,18 @@ class Fleet:
             self.later(every)
         raise AssertionError(f"not so within {most} minutes")
 
+    def told(self, key: str, subject: str) -> Line:
+        """The line that a sweep prints, now that an alert is open for one subject alone; its page is followed."""
+        (line,) = counted(key, self.sweep())
+        assert self.open(key) == {subject}
+        self.follow(key)
+        return line
+
+    def well(self, key: str) -> None:
+        """The next sweep prints nothing of an alert, which ends."""
+        assert not counted(key, self.sweep())
+        assert not self.open(key, in_minutes=ALERTS[key].window)
+
     def follow(self, key: str) -> None:
         """Every command of a page that is ours, of one VM."""
         commands = re.findall(r"^ *\./tidepool (.+)$", (PAGES / f"{key}.md").read_text(), flags=re.MULTILINE)
@@ -100,6 +112,11 @@ def fleet(clouded: Checkout) -> Fleet:
 def google(fleet: Fleet) -> Iterator[Clients]:
     with clients(PROJECT, fleet.url) as found:
         yield found
+
+
+@pytest.fixture
+def records(fleet: Fleet, google: Clients) -> Records:
+    return Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
 
 
 def counted(key: str, lines: list[Line]) -> list[Line]:
@@ -150,11 +167,8 @@ def test_a_job_that_waits_long_is_told_for_its_pool(fleet: Fleet) -> None:
     fleet.sweep()
     assert not fleet.open("queue-old")
     fleet.later(31)
-    (line,) = counted("queue-old", fleet.sweep())
-    assert (line["pool"], line["queue"]) == ("tpu-v4", 1)
-    assert line["oldest_minutes"] in (31, 32)
-    assert fleet.open("queue-old") == {"tpu-v4"}
-    fleet.follow("queue-old")
+    line = fleet.told("queue-old", "tpu-v4")
+    assert (line["queue"], line["oldest_minutes"] in (31, 32)) == (1, True)
     for job in (running, waiting):
         fleet.ok("cloud", "job", "end", str(job["id"]))
         fleet.later(6)
@@ -199,18 +213,15 @@ def test_a_pool_that_is_made_again_and_again_is_told(fleet: Fleet, google: Clien
 
 @pytest.mark.heavy
 def test_a_rollout_that_its_canary_does_not_survive_is_told_until_another_target_stands(
-    fleet: Fleet, google: Clients
+    fleet: Fleet, records: Records
 ) -> None:
     """The new target is a bundle that is not there, so that no VM boots with it."""
-    config = parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci")
-    records = Records(google=google, bucket=config.bucket.name)
     records.update(bucket_names.manifest_object("ci"), lambda held: {**(held or {}), "bundle": f"sha256:{'0' * 64}"})
     fleet.sweep("--until-settled", "--every", "1200")
-    assert fleet.open("canary-failed") == {pool.name for pool in config.pools}
+    assert fleet.open("canary-failed") == {"tpu-ci", "tpu-v4", "tpu-v5p", "tpu-v6e"}
     fleet.follow("canary-failed")
     fleet.ok("up", "ci", "--refresh")
-    assert not counted("canary-failed", fleet.sweep())
-    assert not fleet.open("canary-failed", in_minutes=ALERTS["canary-failed"].window)
+    fleet.well("canary-failed")
 
 
 def test_the_age_of_the_latest_key_is_told_and_a_new_key_ends_it(
@@ -248,37 +259,31 @@ def test_the_age_of_the_latest_key_is_told_and_a_new_key_ends_it(
     assert not open_after(KEY_DAYS - 1), "the first is by then old enough"
 
 
-def test_a_build_that_left_no_record_is_told_until_another_one_begins(fleet: Fleet, google: Clients) -> None:
-    bucket = Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
-    began, limit = fleet.now(), timedelta(hours=4)
-    begin(bucket, ["tpu-ci"], "cloudbuild/lost", began, began + limit, declared=IMAGES)
+def test_an_image_is_told_while_its_build_left_no_record_and_while_nothing_built_it_at_its_times(
+    fleet: Fleet, records: Records
+) -> None:
+    def begins(build: str) -> None:
+        at = fleet.now()
+        begin(records, ["tpu-ci"], build, at, at + timedelta(hours=4), declared=IMAGES)
+
+    def recorded(digit: str) -> None:
+        at = fleet.now()
+        build = Build(
+            digest=f"sha256:{digit * 64}", revision={}, built=at, build=f"cloudbuild/{digit}", places=(),
+            due_by=at + timedelta(days=2),
+        )  # fmt: skip
+        Store(record=records, pointers={}).update(lambda held: built(held, "tpu-ci", build)[0])
+        begins(build.build)
+        fleet.well("image-old")
+
+    begins("cloudbuild/lost")
     assert not counted("image-build-failed", fleet.sweep()), "it is at work"
     fleet.later(4 * 60 + 1)
-    fleet.sweep()
-    assert fleet.open("image-build-failed") == {"tpu-ci"}
-    fleet.follow("image-build-failed")
-    begin(bucket, ["tpu-ci"], "cloudbuild/next", fleet.now(), fleet.now() + limit, declared=IMAGES)
-    assert not counted("image-build-failed", fleet.sweep())
-    assert not fleet.open("image-build-failed", in_minutes=ALERTS["image-build-failed"].window)
-
-
-def test_an_image_that_nothing_built_at_its_times_is_told_until_one_is_recorded(fleet: Fleet, google: Clients) -> None:
-    bucket = Records(google=google, bucket=parse_stack(fleet.checkout.text("ci"), stack="ci", source="ci").bucket.name)
-
-    def record(digit: str) -> None:
-        at = fleet.now()
-        build = Build(digest=f"sha256:{digit * 64}", revision={}, built=at, build=f"cloudbuild/{digit}", places=())
-        build = build.model_copy(update={"due_by": at + timedelta(days=2)})
-        Store(record=bucket, pointers={}).update(lambda held: built(held, "tpu-ci", build)[0])
-        begin(bucket, ["tpu-ci"], build.build, at, at + timedelta(hours=4), declared=IMAGES)
-
-    record("1")
-    assert not counted("image-old", fleet.sweep())
+    fleet.told("image-build-failed", "tpu-ci")
+    begins("cloudbuild/next")
+    fleet.well("image-build-failed")
+    recorded("1")
     fleet.later(49 * 60 + 1)
-    (line,) = counted("image-old", fleet.sweep())
+    line = fleet.told("image-old", "tpu-ci")
     assert (line["overdue_hours"], line["failed"]) == (1, 0)
-    assert fleet.open("image-old") == {"tpu-ci"}
-    fleet.follow("image-old")
-    record("2")
-    assert not counted("image-old", fleet.sweep())
-    assert not fleet.open("image-old", in_minutes=ALERTS["image-old"].window)
+    recorded("2")
