@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,14 +42,23 @@ def records(cloud: TestCloud) -> Iterator[Records]:
         yield Records(google=google, bucket=CONFIG.bucket.name)
 
 
+def sweep(session: Any, records: Records) -> AbstractContextManager[object]:
+    """What keeps commands away while the controller works."""
+    return held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE)
+
+
+def lease(records: Records) -> Any:
+    return records.body(bucket_names.lease_object("ci"))
+
+
 def test_while_a_command_works_no_sweep_begins_and_afterwards_one_may(session: Any, records: Records) -> None:
     with (
         leased(CONFIG, session, LeaseKind.UP),
         pytest.raises(LeaseTakenError, match="tidepool up"),
-        held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE),
+        sweep(session, records),
     ):
         pass
-    with held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE):
+    with sweep(session, records):
         pass
 
 
@@ -57,32 +67,31 @@ def test_a_short_command_leaves_in_the_lease_what_was_applied_and_who_made_vms_l
 ) -> None:
     with leased(CONFIG, session, LeaseKind.UP):
         records.update(bucket_names.manifest_object("ci"), lambda _: {"version": 1})
-    made = records.body(bucket_names.lease_object("ci")) or {}
+    made = lease(records)
     assert made["commanded"] == made["holder"]
     assert made["applied"] == records.generation(bucket_names.manifest_object("ci"))
     with leased(CONFIG, session, LeaseKind.DESTROY):
         pass
-    destroyed = records.body(bucket_names.lease_object("ci")) or {}
+    destroyed = lease(records)
     assert destroyed["commanded"] == destroyed["holder"] != made["holder"]
     assert destroyed["applied"] == made["applied"]
-    with held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE):
+    with sweep(session, records):
         pass
-    swept = records.body(bucket_names.lease_object("ci")) or {}
+    swept = lease(records)
     assert (swept["commanded"], swept["applied"]) == (destroyed["commanded"], made["applied"])
 
 
 def test_a_command_that_waited_long_enough_for_a_sweep_changes_nothing(session: Any, records: Records) -> None:
     said = r"^nothing was changed: the controller \(.*\) holds the fleet .*; run the same command again then$"
     refusal = pytest.raises(Failure, match=said)
-    sweep = held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE)
-    with sweep, refusal, leased(CONFIG, session, LeaseKind.UP, patience=0):
+    with sweep(session, records), refusal, leased(CONFIG, session, LeaseKind.UP, patience=0):
         pytest.fail("both acted")
 
 
 def test_a_command_that_fails_gives_the_lease_back(session: Any, records: Records) -> None:
     with pytest.raises(ZeroDivisionError), leased(CONFIG, session, LeaseKind.DESTROY):
         raise ZeroDivisionError
-    with held(records, "ci", LeaseKind.CONTROLLER, session.clock, MINUTE):
+    with sweep(session, records):
         pass
 
 

@@ -5,29 +5,8 @@ from __future__ import annotations
 from bench.cloud.testing import TestCloud
 from infra.model.catalogue import CapacityKind
 from infra.model.fleet import CapacityRow
-from infra.model.schema import StackConfig
-from infra.model.stack import parse_stack
 from infra.operations.fleet.pools import NodeListing, list_nodes, pool_states
-
-STACK = """\
-config:
-  gcp:project: my-lab
-  tidepool:owner: team
-  tidepool:bucket: {name: lab-records, location: us}
-  tidepool:pools:
-    - name: ci
-      accelerator: v5litepod-4
-      zones:
-        us-west4-a: 2
-        europe-west4-b: 1
-      capacity: spot
-      trust: member
-      serves: [lab/repository]
-"""
-
-
-def _config() -> StackConfig:
-    return parse_stack(STACK, stack="ci", source="stacks/Pulumi.ci.yaml")
+from tests.model.given import parse, pool, stack_text
 
 
 def _row(slices: int) -> CapacityRow:
@@ -40,15 +19,6 @@ def _row(slices: int) -> CapacityRow:
         hosts=4 * slices,
         chips=16 * slices,
     )
-
-
-def _node(cloud: TestCloud, zone: str, name: str) -> None:
-    node = {
-        "acceleratorType": "v5litepod-4",
-        "runtimeVersion": "v2-alpha-tpuv5-lite",
-        "schedulingConfig": {"spot": True},
-    }
-    cloud.control.add_node(f"projects/my-lab/locations/{zone}/nodes/{name}", node)
 
 
 def test_each_declared_slice_counts_once_by_its_state() -> None:
@@ -66,9 +36,11 @@ def test_a_silent_zone_is_unknown_and_not_missing() -> None:
 
 
 def test_one_zone_that_refuses_costs_the_others_nothing(cloud: TestCloud) -> None:
-    _node(cloud, "europe-west4-b", "ci-europe-west4-b-0")
+    config = parse(stack_text(pools=pool(name="ci", zones="{us-west4-a: 2, europe-west4-b: 1}")))
+    node = {"acceleratorType": "v5litepod-4", "runtimeVersion": "v2-alpha-tpuv5-lite"}
+    cloud.control.add_node(f"projects/{config.project}/locations/europe-west4-b/nodes/ci-europe-west4-b-0", node)
     cloud.control.fail("error", zone="us-west4-a", code=403, message="no entry")
-    listing = list_nodes(_config(), cloud.url)
+    listing = list_nodes(config, cloud.url)
     assert listing.nodes == {"europe-west4-b": {"ci-europe-west4-b-0": "READY"}}
     assert "no entry" in listing.silent["us-west4-a"]
 

@@ -24,6 +24,12 @@ def standing(upped: Checkout) -> Checkout:
 V4 = "tpu-v4-us-central2-b-0"
 
 
+def drains(checkout: Checkout) -> list[tuple[str, str]]:
+    """What is drained, and by whom."""
+    (found,) = checkout.json("status", "ci")["stacks"]
+    return [(each["subject"], each["by"]) for each in found["drains"]]
+
+
 def _job(checkout: Checkout) -> int:
     """The number of the job that the v4 VM runs."""
     return next(guest["job_id"] for guest in checkout.json("cloud", "guests")["guests"] if guest["vm"] == V4)
@@ -36,8 +42,8 @@ def test_a_drain_says_which_job_it_waits_for_and_cuts_none_off(standing: Checkou
     assert f"waitingfor{V4}:jobTestsof{REPOSITORY},http" in told
     assert f"/{REPOSITORY}/actions/runs/" in told
     assert "the drain stands" in said.output
+    assert drains(standing) == [("tpu-v4", "ada")]
     (found,) = standing.json("status", "ci")["stacks"]
-    assert [(each["subject"], each["by"]) for each in found["drains"]] == [("tpu-v4", "ada")]
     assert [pool["busy"] for pool in found["pools"] if pool["pool"] == "tpu-v4"] == [1]
 
 
@@ -74,8 +80,7 @@ def test_up_that_cannot_wait_long_enough_changes_nothing_and_lets_the_vm_work_on
     said = standing.run("up", "ci")
     assert said.exit_code == 1
     assert f"nothing was changed: after 120 minutes these are not quiet: {V4}: job Tests" in said.output
-    (found,) = standing.json("status", "ci")["stacks"]
-    assert found["drains"] == []
+    assert drains(standing) == []
     assert V4 in {guest["vm"] for guest in standing.json("cloud", "guests")["guests"]}
 
 
@@ -92,8 +97,7 @@ def test_an_interrupted_drain_of_ups_changes_nothing_and_one_by_command_stands(
     assert (said.exit_code, "nothing was changed, and the VMs take jobs again" in said.output) == (130, True)
     said = standing.run("drain", "tpu-v4", "--by", "ada")
     assert (said.exit_code, "`./tidepool drain tpu-v4 --end` ends it" in said.output) == (130, True)
-    (found,) = standing.json("status", "ci")["stacks"]
-    assert [(each["subject"], each["by"]) for each in found["drains"]] == [("tpu-v4", "ada")]
+    assert drains(standing) == [("tpu-v4", "ada")]
     standing.ok("drain", "tpu-v4", "--end")
 
 
@@ -101,14 +105,13 @@ def test_an_up_relies_on_nobody_elses_drain_and_changes_nothing_once_its_own_is_
     standing: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While it waits, another up is interrupted and a person ends the drain of the pool; then also that of the VM."""
-    left: list[tuple[list[str], list[str]]] = []
+    left: list[object] = []
 
     def ends(*_: object) -> tuple[()]:
         monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", _interrupts)
         assert standing.run("up", "ci").exit_code == 130
         kept = standing.json("drain", "tpu-v4", "--end")["kept"]
-        (found,) = standing.json("status", "ci")["stacks"]
-        left.append((kept, [each["by"] for each in found["drains"]]))
+        left.append((kept, drains(standing)))
         standing.ok("drain", V4, "--end")
         return ()
 
@@ -116,7 +119,7 @@ def test_an_up_relies_on_nobody_elses_drain_and_changes_nothing_once_its_own_is_
     standing.ok("drain", "tpu-v4", "--by", "ada")
     monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", ends)
     said = standing.run("up", "ci")
-    assert left == [([V4], ["./tidepool up"])]
+    assert left == [([V4], [(V4, "./tidepool up")])]
     assert (said.exit_code, f"the drain of {V4} was ended meanwhile" in " ".join(said.output.split())) == (1, True)
 
 
@@ -126,11 +129,9 @@ def test_the_drain_of_an_up_that_was_killed_is_over_by_itself_or_by_command(
     monkeypatch.setattr("infra.operations.fleet.drained._end", lambda *_: None)
     monkeypatch.setattr("infra.operations.fleet.drained.wait_for_jobs", _interrupts)
     standing.run("up", "ci")
-    (found,) = standing.json("status", "ci")["stacks"]
-    assert [(each["subject"], each["by"]) for each in found["drains"]] == [(V4, "./tidepool up")]
+    assert drains(standing) == [(V4, "./tidepool up")]
     standing.ok("cloud", "clock", "--advance", "151m")
-    (found,) = standing.json("status", "ci")["stacks"]
-    assert found["drains"] == []
+    assert drains(standing) == []
     assert standing.json("drain", V4, "--end")["vms"] == [V4]
 
 
@@ -141,6 +142,6 @@ def test_up_waits_for_the_job_of_a_vm_that_goes(standing: Checkout) -> None:
     said = standing.ok("up", "ci").output
     waited = said.index(f"waiting for {V4}: job slow")
     assert said.index(f"draining 1 VM ({V4}) before they are deleted") < waited < said.index(f"deleted {V4}")
+    assert drains(standing) == []
     (found,) = standing.json("status", "ci")["stacks"]
-    assert found["drains"] == []
     assert "tpu-v4" not in {pool["pool"] for pool in found["pools"]}
