@@ -45,8 +45,9 @@ class Checkout:
         folders = {"TIDEPOOL_ROOT": self.root, "TIDEPOOL_HOME": self.home, "HOME": self.root}
         return BARE | {name: str(folder) for name, folder in folders.items()}
 
-    def run(self, *arguments: str) -> Result:
-        return CliRunner().invoke(cli, arguments, env=self.environ, prog_name="tidepool")
+    def run(self, *arguments: str, **environ: str) -> Result:
+        """environ: in place of what is usual."""
+        return CliRunner().invoke(cli, arguments, env=self.environ | environ, prog_name="tidepool")
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """The command as a process of its own, as the launcher starts it."""
@@ -60,8 +61,8 @@ class Checkout:
             text=True,
         )
 
-    def at_terminal(self, *arguments: str, typed: str = "") -> tuple[int, str]:
-        """The command as a person runs it, on a colour terminal of 80 columns: exit code, and all that was drawn."""
+    def begun_at_terminal(self, *arguments: str) -> tuple[subprocess.Popen[bytes], int]:
+        """The command as a person runs it, on a colour terminal of 80 columns: its process, and what is drawn."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         environ = self.environ | {"TERM": "xterm-256color"}
@@ -76,17 +77,19 @@ class Checkout:
             start_new_session=True,
         )
         os.close(slave)
+        return process, master
+
+    def at_terminal(self, *arguments: str, typed: str = "") -> tuple[int, str]:
+        """As `begun_at_terminal`, to its end: exit code, and all that was drawn."""
+        process, master = self.begun_at_terminal(*arguments)
         os.write(master, typed.encode())
-        drawn = bytearray()
-        while chunk := _read(master):
-            drawn += chunk
+        drawn = b"".join(iter(lambda: read(master), b""))
         os.close(master)
         return process.wait(timeout=60), drawn.decode()
 
     def drawn(self, columns: int, *arguments: str) -> list[str]:
         """The lines of both streams on a terminal of so many columns, without colour; its process is this one."""
-        environ = self.environ | {"COLUMNS": str(columns), "FORCE_COLOR": "1"}
-        result = CliRunner().invoke(cli, arguments, env=environ, prog_name="tidepool")
+        result = self.run(*arguments, COLUMNS=str(columns), FORCE_COLOR="1")
         assert result.exit_code == 0, result.output
         return [re.sub("\x1b[^m]*m", "", line) for line in result.output.splitlines()]
 
@@ -111,12 +114,20 @@ class Checkout:
         self.path(stack).write_text(text.replace(before, after))
 
 
-def _read(terminal: int) -> bytes:
+def read(terminal: int) -> bytes:
     """What comes next; nothing once the other side is closed, which Linux tells as an error."""
     try:
         return os.read(terminal, 65536)
     except OSError:
         return b""
+
+
+def git(root: Path, *arguments: str) -> str:
+    """What git says in a folder, to a person who signs nothing."""
+    who = ("-c", "user.name=lab", "-c", "user.email=lab@lab.org", "-c", "commit.gpgsign=false")
+    return subprocess.run(
+        ["git", "-C", root, *who, *arguments], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,9 +12,6 @@ from infra.cli.app import cli
 from infra.fleet.broker import settings
 from infra.model.clock import machine_clock
 from infra.operations import broker
-
-if TYPE_CHECKING:
-    pass
 
 ENVIRON = {
     settings.AUDIENCE: "https://broker.example.com",

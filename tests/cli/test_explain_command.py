@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
+from tests.cli.conftest import git
 from tests.model.given import ROOT
 from tests.synthetic_lab import lend_stacks, steady
 
@@ -30,12 +31,6 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git(root, "init", "--quiet")
     commit(root, "first")
     return root
-
-
-def git(root: Path, *arguments: str) -> str:
-    identity = ["-c", "user.name=tests", "-c", "user.email=tests@example.com", "-c", "commit.gpgsign=false"]
-    command = ["git", "-C", root, *identity, *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def commit(root: Path, tag: str) -> None:

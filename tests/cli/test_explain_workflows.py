@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from infra.cli.app import cli
 from infra.model.demand import FILE
 from tests.cli import workflow_checkout
-from tests.cli.test_explain_command import commit, git
+from tests.cli.conftest import git
+from tests.cli.test_explain_command import commit, explain
 from tests.synthetic_lab import regenerate, steady
 
 STACK = "stacks/Pulumi.ci.yaml"
@@ -32,14 +31,14 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def meaning(*arguments: str) -> dict[str, Any]:
-    return json.loads(CliRunner().invoke(cli, ["explain", "ci", *arguments, "--json"]).output)
+    return json.loads(explain("ci", *arguments, "--json").output)
 
 
 def test_an_edit_names_the_files_that_it_leaves_behind_until_they_are_made_anew(checkout: Path) -> None:
     (checkout / STACK).write_text(FEWER)
     stale = meaning()["stale"]
     assert any(each.startswith(f"{TESTS}: jobs.tpu-tests.") for each in stale)
-    said = CliRunner().invoke(cli, ["explain", "ci"]).output
+    said = explain("ci").output
     assert "Generated files: run `./tidepool workflows --write` and commit; 2 files out of" in said
     regenerate(checkout)
     assert meaning()["stale"] == []
@@ -72,7 +71,7 @@ def test_a_specification_that_was_edited_counts_before_anything_is_made_anew(che
 
 def test_a_pool_whose_new_name_the_images_do_not_know_is_told_with_the_line_to_mend_first(checkout: Path) -> None:
     (checkout / STACK).write_text(CI.replace("    - name: tpu-ci\n", "    - name: tpu-new\n"))
-    said = " ".join(CliRunner().invoke(cli, ["explain", "ci"]).output.split())
+    said = " ".join(explain("ci").output.split())
     first = r"images/images\.yaml:\d+ images\[0\]\.used_by\.pools\[0\]: \"tpu-ci\": stack ci has no such pool"
     assert re.search(f"cannot be generated: {first} correct that first, then run `./tidepool workflows --write`", said)
     assert "out of date" not in said, "nothing can be generated yet"
@@ -80,6 +79,6 @@ def test_a_pool_whose_new_name_the_images_do_not_know_is_told_with_the_line_to_m
 
 def test_an_unreadable_list_of_demands_is_refused(checkout: Path) -> None:
     (checkout / FILE).write_text("version: 2\n")
-    result = CliRunner().invoke(cli, ["explain", "ci"])
+    result = explain("ci")
     assert result.exit_code == 2
     assert "./tidepool workflows --write" in result.output

@@ -17,8 +17,6 @@ from infra.operations.stacks.history import history, kept, unsettled_since
 from infra.operations.stacks.history_words import came_to
 from tests.cli.conftest import Checkout
 
-pytestmark = pytest.mark.end_to_end
-
 ZONE = "        us-west4-a: 2\n"
 GROWN = "        us-west4-a: 3\n"
 

@@ -15,12 +15,12 @@ from typing import Any
 import click
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from infra.cli.app import cli
-from tests.cli.conftest import BARE, Checkout
+from tests.cli.conftest import Checkout
 from tests.program.stacks import text_of
 from tests.synthetic_lab import lend
 
@@ -59,20 +59,14 @@ SECTIONS: dict[str, Any] = {
     "tidepool:budget": {"usd_per_month": 100000},
     "tidepool:exceptions": [{"rule": "freeze", "subject": "freezes[winter]", "reason": "r", "expires": "2026-12-24"}],
 }
-MORE_OF_A_POOL: dict[str, Any] = {
-    "label": "route",
-    "fallback": [{"zone": "us-west4-a", "capacity": "spot"}],
-}
 
 
-def every_section() -> dict[str, Any]:
-    """The ci stack with every section and every key of a pool in it."""
-    document = yaml.safe_load(text_of("ci"))
-    document["config"] |= SECTIONS
-    pools = document["config"]["tidepool:pools"]
-    pools[0] |= MORE_OF_A_POOL
-    pools[1] |= {"data_disks": [{"source_disk": "projects/p/zones/us-central1-a/disks/d", "mode": "read-only"}]}
-    return document
+DOCUMENT: dict[str, Any] = yaml.safe_load(text_of("ci"))
+"""The ci stack with every section and every key of a pool in it."""
+DOCUMENT["config"] |= SECTIONS
+FIRST, SECOND, *_ = DOCUMENT["config"]["tidepool:pools"]
+FIRST |= {"label": "route", "fallback": [{"zone": "us-west4-a", "capacity": "spot"}]}
+SECOND |= {"data_disks": [{"source_disk": "projects/p/zones/us-central1-a/disks/d", "mode": "read-only"}]}
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -84,7 +78,6 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(item, (*path, step))
 
 
-DOCUMENT = every_section()
 PLACES = list(places(DOCUMENT))
 ODD: list[Any] = [
     None, True, 0, -1, 7, 1.5, 10**18, "", " ", "x", "é", "-", "*", "9999-12-31", "0001-01-01", "9999-12-31T23:59",
@@ -112,15 +105,11 @@ def edited(changes: list[tuple[tuple[Any, ...], Any]]) -> str:
                 holder[path[-1]] = copy.deepcopy(value)
         except (KeyError, IndexError, TypeError):
             continue  # another edit has taken the place away
-    return written(document)
-
-
-def written(document: dict[str, Any]) -> str:
-    """As a stack file, by libyaml, which takes a tenth of the time."""
+    # By libyaml, which takes a tenth of the time.
     return yaml.dump(document, Dumper=yaml.CSafeDumper, allow_unicode=True, sort_keys=False)
 
 
-GOOD = written(DOCUMENT)
+GOOD = edited([])
 
 
 @pytest.fixture(scope="module")
@@ -133,10 +122,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Result]:
     (root / "home").write_text("no folder")
 
     def run(*arguments: str) -> Result:
-        folders = {"TIDEPOOL_ROOT": root, "TIDEPOOL_HOME": root / "home", "HOME": root}
-        environ = BARE | {name: str(folder) for name, folder in folders.items()}
         with contextlib.chdir(root):
-            result = CliRunner().invoke(cli, arguments, env=environ, prog_name="tidepool")
+            result = Checkout(root).run(*arguments, TIDEPOOL_HOME=str(root / "home"))
         assert FAULT not in result.output, (arguments, result.output)
         assert result.exit_code in (0, 1, 2), (arguments, result.output)
         return result
@@ -169,7 +156,7 @@ def test_no_stack_file_is_our_fault(
 
 def test_the_file_that_is_fuzzed_is_a_right_one(run: Callable[..., Result], tmp_path: Path) -> None:
     good = tmp_path / "good.yaml"
-    good.write_text(edited([]))
+    good.write_text(GOOD)
     result = run("explain", "ci", "--base", str(good), "--head", str(good), "--json")
     assert "stack-file" not in result.output
 
@@ -188,8 +175,10 @@ def test_a_file_whose_name_is_no_stacks_is_refused(checkout: Checkout, command: 
 
 @pytest.mark.parametrize("home", ["/dev/null/home", "/proc/home", "/etc/hostname"])
 @pytest.mark.parametrize("command", [("preview", "ci"), ("status", "ci"), ("cloud", "start"), ("up", "ci", "--json")])
-def test_a_home_that_cannot_be_made_is_named_with_what_to_set(command: tuple[str, ...], home: str) -> None:
-    result = CliRunner().invoke(cli, command, env=BARE | {"TIDEPOOL_HOME": home}, prog_name="tidepool")
+def test_a_home_that_cannot_be_made_is_named_with_what_to_set(
+    checkout: Checkout, command: tuple[str, ...], home: str
+) -> None:
+    result = checkout.run(*command, TIDEPOOL_HOME=home)
     assert (result.exit_code, FAULT in result.output) == (2, False), result.output
     assert f"TIDEPOOL_HOME: {home}" in result.output
 

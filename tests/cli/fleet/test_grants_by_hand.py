@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from infra.fleet.google import Api, Clients, clients, execute
 from infra.github.drift import drift_of
 from infra.model.stack import load_stack
@@ -19,20 +17,15 @@ WRITER, OPENS, ACTS = (
 )
 
 
-@pytest.fixture(scope="module")
-def fleet(upped: Checkout) -> Checkout:
-    return upped
-
-
 def grant(collection: Any, name: str, role: str) -> None:
     policy = execute(collection.getIamPolicy(resource=name), "reading")
     bindings = [*policy.get("bindings", ()), {"role": role, "members": [STRANGER]}]
     execute(collection.setIamPolicy(resource=name, body={"policy": policy | {"bindings": bindings}}), "granting")
 
 
-def granted_by_hand(google: Clients, fleet: Checkout) -> dict[str, str]:
+def granted_by_hand(google: Clients, upped: Checkout) -> dict[str, str]:
     """A stranger as writer of a registry, reader of a secret, and as who acts as the controller; resource by role."""
-    config = load_stack(fleet.root, "ci")
+    config = load_stack(upped.root, "ci")
     assert config.registries is not None
     project = f"projects/{config.project}"
     region, repository = config.registries.regions[0], config.registries.repositories[0].name
@@ -45,18 +38,18 @@ def granted_by_hand(google: Clients, fleet: Checkout) -> dict[str, str]:
     return {WRITER: registry, OPENS: secret, ACTS: account}
 
 
-def test_a_grant_that_no_stack_declares_is_told_by_status_and_by_a_refreshed_preview(fleet: Checkout) -> None:
+def test_a_grant_that_no_stack_declares_is_told_by_status_and_by_a_refreshed_preview(upped: Checkout) -> None:
     nothing: dict[str, list[str]] = {"strange": [], "unread": []}
-    assert [each["grants"] for each in fleet.json("status", "ci", "--cloud", "local")["stacks"]] == [nothing]
-    assert fleet.json("preview", "ci", "--refresh")["grants"] == nothing
-    with clients(load_stack(fleet.root, "ci").project, fleet.json("cloud", "status")["url"]) as google:
-        there = granted_by_hand(google, fleet)
-    (standing,) = fleet.json("status", "ci", "--cloud", "local")["stacks"]
+    assert [each["grants"] for each in upped.json("status", "ci", "--cloud", "local")["stacks"]] == [nothing]
+    assert upped.json("preview", "ci", "--refresh")["grants"] == nothing
+    with clients(load_stack(upped.root, "ci").project, upped.json("cloud", "status")["url"]) as google:
+        there = granted_by_hand(google, upped)
+    (standing,) = upped.json("status", "ci", "--cloud", "local")["stacks"]
     assert {each["role"]: each["resource"] for each in standing["grants"]["strange"]} == there
     assert {each["member"] for each in standing["grants"]["strange"]} == {STRANGER}
     assert standing["healthy"] is False
-    said = " ".join(fleet.ok("status", "ci", "--cloud", "local").output.split())
+    said = " ".join(upped.ok("status", "ci", "--cloud", "local").output.split())
     assert f"{STRANGER} has {WRITER}, which no stack declares" in said
-    plan = fleet.json("preview", "ci", "--refresh")
+    plan = upped.json("preview", "ci", "--refresh")
     assert {grant[1] for grant in drift_of("ci", plan).grants} == there.keys()
-    assert "grants" not in fleet.json("preview", "ci"), "policies are read where resources are"
+    assert "grants" not in upped.json("preview", "ci"), "policies are read where resources are"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-import pytest
-
 from infra.fleet.google import clients
 from infra.fleet.records import Records
 from infra.model import bucket_names
@@ -19,7 +17,6 @@ SLACK = timedelta(minutes=15)
 given back ended."""
 
 
-@pytest.mark.end_to_end
 def test_after_the_clock_was_moved_commands_pages_and_records_have_the_clouds_time(upped: Checkout) -> None:
     upped.ok("reconcile", "ci")
     upped.ok("cloud", "clock", "--advance", "24h")
@@ -46,7 +43,6 @@ def test_after_the_clock_was_moved_commands_pages_and_records_have_the_clouds_ti
     assert f"{datetime.fromisoformat(entries[0]['began']):%Y-%m-%d %H:%M}" in seen.words
 
 
-@pytest.mark.end_to_end
 def test_a_command_that_asks_the_cloud_nothing_has_its_clock_too_also_when_it_is_stopped(upped: Checkout) -> None:
     upped.ok("cloud", "clock", "--advance", "48h")
     moved = begin_of_day(datetime.fromisoformat(upped.json("cloud", "clock")["time"]))

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
-import pty
 import re
 import signal
 import struct
-import subprocess
-import sys
 import termios
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,13 +17,9 @@ from infra.fleet.status.derive import status
 from infra.fleet.status.shape import FleetStatus
 from infra.model.cluster_state import ClusterNow, NodesNow, SlicesNow
 from infra.operations.fleet.watch_words import watched
-from tests.cli.conftest import ROOT, Checkout
+from tests.cli.conftest import Checkout, read
 from tests.fleet.controller.given_fleet import fleet, nodes, seen, served, sweeps
 from tests.fleet.status.given_scene import scene
-
-
-def sized(terminal: int, rows: int, columns: int) -> None:
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
 def frames(drawn: bytes) -> list[list[str]]:
@@ -39,38 +32,26 @@ def frames(drawn: bytes) -> list[list[str]]:
 def read_until(terminal: int, fits: Callable[[bytes], bool]) -> bytes:
     so_far = b""
     while not fits(so_far):
-        so_far += os.read(terminal, 65536)
+        so_far += read(terminal)
     return so_far
 
 
 def test_a_screen_follows_its_terminal_and_ctrl_c_ends_it_with_exit_code_0(upped: Checkout) -> None:
-    master, slave = pty.openpty()
-    sized(slave, 24, 80)
-    environ = upped.environ | {"TERM": "xterm-256color"}
-    del environ["NO_COLOR"], environ["COLUMNS"]
-    asked = [sys.executable, "-m", "infra.cli", "status", "--watch", "--every", "60"]
-    process = subprocess.Popen(
-        asked, cwd=ROOT, env=environ, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
-    )
-    os.close(slave)
+    process, master = upped.begun_at_terminal("status", "--watch", "--every", "60")
     drawn = read_until(master, lambda so_far: len(frames(so_far)) >= 2)
     for screen in frames(drawn):
         assert len(screen) <= 24
         assert max(map(len, screen)) <= 80
         assert "do not serve" in screen[0]
         assert any(line.startswith("ci/tpu-ci  ") for line in screen)
-    sized(master, 6, 50)
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 6, 50, 0, 0))
     small = read_until(master, lambda so_far: any(len(each) <= 6 for each in frames(so_far)))
     last = [each for each in frames(small) if len(each) <= 6][-1]
     assert max(map(len, last)) <= 50
     assert any(re.match(r"and \d+ more", line) for line in last)
     process.send_signal(signal.SIGINT)
-    while True:
-        try:
-            if not os.read(master, 65536):
-                break
-        except OSError:
-            break
+    while read(master):
+        pass
     os.close(master)
     assert process.wait(timeout=30) == 0
 
@@ -82,11 +63,7 @@ def test_what_does_not_fit_is_counted_and_what_is_worst_stays(rows: int, columns
     lost = seen(desired, nodes=nodes(desired, **gone), runners=served(desired, but=(desired.slots[0].name,)))
     served_once = sweeps(desired, seen(desired), 1)[-1].memory
     found = status(scene(desired, lost, memory=served_once))
-    lines = [
-        str(line) for line in watched([found, replace(found, stack="nightly")], columns=columns, rows=rows, every=15)
-    ]
-    assert len(lines) <= rows
-    assert max(map(len, lines)) <= columns
+    lines = screen(found, replace(found, stack="nightly"), rows=rows, columns=columns)
     assert lines[0].startswith("ci, nightly: 80 VMs"[: columns - 3])
     if columns >= 80:
         assert " UTC" in lines[0], "how old the screen is"
@@ -97,27 +74,18 @@ def test_what_does_not_fit_is_counted_and_what_is_worst_stays(rows: int, columns
         assert "PREEMPTED"[: columns - 30] in "".join(lines)
 
 
-SYSTEM = NodesNow(
-    name="system",
-    zones=("us-central2-b",),
-    kind="n2-standard-8",
-    pools={"RUNNING": 1},
-    least=2,
-    most=2,
-    there=2,
-    ready=2,
-)
 SLICES = NodesNow(
     name="v4-32", zones=("us-central2-b",), kind="v4-32", pools={"RUNNING": 1}, least=8, most=8, there=8, ready=8,
     slices=SlicesNow(least=1, most=1, standing=1, free=1),
 )  # fmt: skip
+SYSTEM = replace(SLICES, name="system", kind="n2-standard-8", least=2, most=2, there=2, ready=2, slices=None)
 CLUSTER = ClusterNow(name="train", region="us-central2", state="RUNNING", rows=(SLICES, SYSTEM))
 
 
-def screen(*found: FleetStatus, rows: int = 40) -> list[str]:
-    drawn = list(map(str, watched(found, columns=80, rows=rows, every=15)))
+def screen(*found: FleetStatus, rows: int = 40, columns: int = 80) -> list[str]:
+    drawn = list(map(str, watched(found, columns=columns, rows=rows, every=15)))
     assert len(drawn) <= rows
-    assert max(map(len, drawn)) <= 80
+    assert max(map(len, drawn)) <= columns
     return drawn
 
 

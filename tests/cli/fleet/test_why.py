@@ -7,10 +7,8 @@ import os
 import re
 
 import pytest
-from click.testing import CliRunner
 
 from bench.cloud.control import Control
-from infra.cli.app import cli
 from tests.cli.conftest import Checkout
 
 VM, POOL, ZONE = "tpu-ci-us-west4-a-1", "tpu-ci", "us-west4-a"
@@ -65,8 +63,7 @@ def test_a_job_of_a_workflow_says_for_which_pool_it_waits_and_behind_how_many(la
 
 
 def test_a_run_says_how_it_ended_by_its_number_and_by_its_vm(lab: Checkout) -> None:
-    environ = lab.environ | {"PATH": os.environ["PATH"]}
-    ran = CliRunner().invoke(cli, ["run-on", "v6e-1", "--no-tree", "--json", "--", "true"], env=environ)
+    ran = lab.run("run-on", "v6e-1", "--no-tree", "--json", "--", "true", PATH=os.environ["PATH"])
     assert ran.exit_code == 0, ran.output
     done = json.loads(ran.stdout)
     for name in (done["run"], done["vm"]):
@@ -104,10 +101,11 @@ def test_a_mistyped_name_gets_its_nearest_whatever_that_is(lab: Checkout) -> Non
 @pytest.mark.parametrize("columns", [80, 120])
 def test_at_a_terminal_no_line_of_what_is_printed_is_longer_than_it(lab: Checkout, columns: int) -> None:
     (entry,) = lab.json("history", "ci")["entries"]
+    runs = [each["key"] for stack in lab.json("cost", "nightly")["stacks"] for each in stack["runs"]]
     site = str(lab.root / "site")
     (lab.root / "before.yaml").write_text(lab.text("ci").replace("us-west4-a: 2", "us-west4-a: 1"))
     for words in (
-        *(("why", name) for name in (POOL, ZONE, "tpu-v4", "Tests", VM, "probe", *_runs(lab))),
+        *(("why", name) for name in (POOL, ZONE, "tpu-v4", "Tests", VM, "probe", *runs)),
         ("status",),
         ("history", "ci"),
         ("history", "ci", entry["id"]),
@@ -127,10 +125,6 @@ def test_at_a_terminal_no_line_of_what_is_printed_is_longer_than_it(lab: Checkou
         assert lines, words
         longest = max(lines, key=len)
         assert len(longest) <= columns, (words, longest)
-
-
-def _runs(lab: Checkout) -> list[str]:
-    return [each["key"] for stack in lab.json("cost", "nightly")["stacks"] for each in stack["runs"]]
 
 
 @pytest.mark.parametrize("columns", [80, 120])

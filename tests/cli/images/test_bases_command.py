@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from datetime import date
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from infra.fleet.images.oci import RegistryError
 from infra.model.images.answers import PinAnswer
 from infra.model.images.pins import Pins, parse_pins
 from infra.operations.images import pins
+from tests.cli.conftest import git
 from tests.model.images.declared import PINS
 from tests.synthetic_lab import lend
 
@@ -109,25 +109,16 @@ def copy(root: Path) -> Path:
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         (copy / path).write_text("")
     git(copy, "init", "--quiet")
-    commit(copy)
+    git(copy, "add", "--all")
+    git(copy, "commit", "--quiet", "--message", "x")
     return copy
-
-
-def git(folder: Path, *arguments: str) -> str:
-    person = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-    return subprocess.run(["git", *person, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-def commit(folder: Path) -> None:
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message", "x")
 
 
 def test_a_listing_is_made_of_the_commit_that_is_checked_out(root: Path, copy: Path) -> None:
     file = root / "images/listings/marin-community.marin.txt"
     assert run("listing", "marin-community/marin", "--checkout", str(copy), "--check").exit_code == 1
     assert run("listing", "marin-community/marin", "--checkout", str(copy)).exit_code == 0
-    head = git(copy, "rev-parse", "HEAD").strip()
+    head = git(copy, "rev-parse", "HEAD")
     lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
     paths = ("lib/a/pyproject.toml", "lib/a/src/a.py", "pyproject.toml", "uv.lock")
     assert lines == [f"{path} {head}" for path in paths]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,8 @@ from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
 from infra.operations.images import changes
-from tests.synthetic_lab import the_lab
+from tests.cli.conftest import git
+from tests.synthetic_lab import lend, the_lab
 
 
 @pytest.fixture(autouse=True)
@@ -49,11 +49,29 @@ def test_a_base_that_is_no_commit_is_refused(base: str) -> None:
 
 
 def test_a_changed_file_whose_name_is_no_text_is_read_from_git(tmp_path: Path) -> None:
-    def git(*arguments: str) -> None:
-        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
-
-    git("init", "--quiet")
-    git("commit", "--quiet", "--allow-empty", "--message", "first")
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "first")
     Path(f"{tmp_path}/\udcff.txt").touch()
     assert changes._differing(tmp_path, "HEAD") == ("\N{REPLACEMENT CHARACTER}.txt",)
+
+
+def test_a_branch_is_compared_with_where_it_parted_from_its_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = lend(tmp_path / "clone")
+    monkeypatch.setenv("TIDEPOOL_ROOT", str(root))
+
+    def commit(image: str) -> None:
+        script = root / "images" / image / "smoke.sh"
+        script.write_text(f"{script.read_text()}#\n")
+        git(root, "add", "--all")
+        git(root, "commit", "--quiet", "--message", image)
+
+    git(root, "init", "--quiet", "--initial-branch=main")
+    commit("cluster")
+    git(root, "checkout", "--quiet", "-b", "edit")
+    commit("tpu-ci")
+    git(root, "checkout", "--quiet", "main")
+    commit("cluster")
+    git(root, "checkout", "--quiet", "edit")
+    assert [each["image"] for each in json.loads(run("--base", "main", "--json").stdout)] == ["tpu-ci"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from infra.operations.errors import Failure, Refusal
 from infra.operations.workflows.scene import put
 from infra.operations.workflows.write import refuse_unsaved
+from tests.cli.conftest import git
 
 TESTS = ".github/workflows/levanter-tests.yaml"
 
@@ -19,11 +19,6 @@ def by_hand(folder: Path) -> Path:
     path.parent.mkdir(parents=True)
     path.write_text("name: Mine\n")
     return path
-
-
-def git(folder: Path, *arguments: str) -> None:
-    who = ("-c", "user.name=A", "-c", "user.email=a@lab.org", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *who, "-C", folder, *arguments], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("below", ["", "mono"])
