@@ -143,18 +143,6 @@ class QueuedPlane:
             "PATCH", f"/api/v1/nodes/{node}", {"spec": {"taints": taints}}, content="application/merge-patch+json"
         )
 
-    def clear(self) -> None:
-        """No jobs, and every node well and there."""
-        at = f"{JOBSETS}/namespaces/{TEAM}/jobsets"
-        for each in self.api.call("GET", at)["items"]:
-            self.api.call("DELETE", f"{at}/{each['metadata']['name']}", {"propagationPolicy": "Foreground"})
-        until(lambda: not self.api.call("GET", at)["items"], "jobs are gone")
-        until(lambda: not self.client.kueue.workloads(TEAM), "workloads are gone")
-        until(lambda: not self.api.call("GET", f"/api/v1/namespaces/{TEAM}/pods")["items"], "pods are gone")
-        for each in self.api.call("GET", "/api/v1/nodes")["items"]:
-            self.api.call("DELETE", f"/api/v1/nodes/{each['metadata']['name']}")
-        self.join()
-
     def make(self, body: Mapping[str, Any]) -> None:
         """Create an object, by strict validation."""
         served = self.api.kind(body["apiVersion"], body["kind"])
@@ -164,18 +152,10 @@ class QueuedPlane:
 
     def rejoin(self, name: str) -> None:
         """Let a node that was taken come again."""
-        self._join([each for each in self.nodes() if each["metadata"]["name"] == name])
+        self.join([each for each in self.nodes() if each["metadata"]["name"] == name])
 
-    def join(self) -> None:
-        """Let every node come, and wait until all are well."""
-        self._join(nodes := self.nodes())
-        until(
-            lambda: sum(holds(each, "Ready") for each in self.api.call("GET", "/api/v1/nodes")["items"]) == len(nodes),
-            "nodes",
-        )
-
-    def _join(self, nodes: Sequence[Mapping[str, Any]]) -> None:
-        """kwok forgets a node whose lease is collected after a new one of its name has come."""
+    def join(self, nodes: Sequence[Mapping[str, Any]]) -> None:
+        """Let nodes come. kwok forgets one whose lease is collected after a new one of its name has come."""
         names = {each["metadata"]["name"] for each in nodes}
         leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
         until(
@@ -207,9 +187,8 @@ def now() -> str:
 
 
 @contextmanager
-def running_plane(folder: Path, *, lab: Lab | None = None) -> Generator[QueuedPlane]:
+def running_plane(folder: Path, *, lab: Lab) -> Generator[QueuedPlane]:
     """A control plane with the controllers, the queues of a stack and its nodes."""
-    lab = lab or spot_lab()
     with real_control_plane(folder, completes=False) as reached, ExitStack() as ends:
         path = folder / "record.kubeconfig"
         said = kubeconfig(reached)
@@ -218,13 +197,15 @@ def running_plane(folder: Path, *, lab: Lab | None = None) -> Generator[QueuedPl
         for operator in lab.operators:
             ends.enter_context(operator(folder, path))
         ends.enter_context(running_kueue(folder, path, lab.config))
-        place = place_of(said | {"contexts": _within(said)}, said["current-context"], path)
+        (context,) = said["contexts"]
+        context["context"]["namespace"] = TEAM
+        place = place_of(said, said["current-context"], path)
         plane = QueuedPlane(ClusterApi(path.read_text()), GkeClient(Kube(place)), lab)
         for body in objects(lab.config):
             plane.make(body)
-        plane.join()
+        plane.join(nodes := plane.nodes())
+        until(
+            lambda: sum(holds(each, "Ready") for each in plane.api.call("GET", "/api/v1/nodes")["items"]) == len(nodes),
+            "nodes",
+        )
         yield plane
-
-
-def _within(said: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{**each, "context": {**each["context"], "namespace": TEAM}} for each in said["contexts"]]

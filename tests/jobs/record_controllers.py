@@ -1,33 +1,23 @@
-"""Records what the real controllers of Kueue and JobSet answer to this project's queues and jobs.
+"""What is recorded of jobs: scenarios of this project's own client on queues, and how one is kept as a file.
 
-`python -m tests.jobs.record_controllers [SCENARIO ...]` starts a control plane with simulated nodes and both
-controllers
-(`TIDEPOOL_KUEUE` and `TIDEPOOL_JOBSET`, see `bench/tests/kubernetes/operators.py`), submits jobs with this project's
-own client, and writes one file for each scenario. The other files were recorded on 2026-11 versions, by scenarios that
-are not kept.
+`record_workloads` records them. The other files were recorded on 2026-11 versions, by scenarios that are not kept.
 """
 
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from types import FunctionType
-from typing import Final
 
 from infra.jobs.client import JobPhase
 from infra.jobs.evidence import holds
-from infra.model.addons import addons
 from tests.jobs.queued_plane import (
     QueuedPlane,
     disrupted,
     now,
-    running_plane,
     until,
 )
 from tests.jobs.recording import FOLDER, written
-from tests.model.queued import stack
 
 
 def success(plane: QueuedPlane) -> None:
@@ -58,12 +48,9 @@ def preempted(plane: QueuedPlane) -> None:
     plane.seen("running again")
 
 
-SCENARIOS: Final[Mapping[str, FunctionType]] = {each.__name__: each for each in (success, preempted)}
-
-
-def keep(plane: QueuedPlane, name: str, scenario: FunctionType, versions: Mapping[str, str]) -> None:
+def keep(plane: QueuedPlane, scenario: FunctionType, versions: Mapping[str, str]) -> None:
     """Let a scenario happen and write its file. One that does not end has a last moment `stuck`."""
-    plane.moments = {}
+    name = scenario.__name__
     try:
         scenario(plane)
     except AssertionError as error:
@@ -75,18 +62,3 @@ def keep(plane: QueuedPlane, name: str, scenario: FunctionType, versions: Mappin
     path.write_text(written(about | {"moments": plane.moments}), encoding="utf-8")
     sys.stdout.write(f"{name}: {', '.join(plane.moments)}\n")
     sys.stdout.flush()
-
-
-def main(names: list[str]) -> None:
-    versions = {each.name: each.version for each in addons(stack()) if each.name in ("kueue", "jobset")}
-    with (
-        tempfile.TemporaryDirectory(prefix="tidepool-record-") as folder,
-        running_plane(Path(folder)) as plane,
-    ):
-        for name in names or SCENARIOS:
-            keep(plane, name, SCENARIOS[name], versions)
-            plane.clear()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

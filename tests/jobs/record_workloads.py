@@ -1,7 +1,8 @@
-"""Records what the real controllers answer to Dask classes and groups, and to a job whose nodes do not come.
+"""Records what the real controllers answer to jobs, to Dask classes and to groups.
 
 `python -m tests.jobs.record_workloads [SCENARIO ...]` starts for each a control plane with simulated nodes and the
-controllers of Kueue, JobSet, LeaderWorkerSet and Dask (`bench/tests/kubernetes/operators.py`), and writes a file.
+controllers of Kueue and JobSet, with those of LeaderWorkerSet and Dask where it needs them
+(`bench/tests/kubernetes/operators.py`), and writes a file.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from infra.jobs.request import Resources
 from infra.model.addons import addons
 from infra.model.dask import dask_objects
 from infra.model.group_objects import CURRICULUM, ROLE_LABEL, ROLLOUT, TRAIN, group_objects
-from tests.jobs.queued_plane import TEAM, Lab, QueuedPlane, running_plane, until
-from tests.jobs.record_controllers import keep
+from tests.jobs.queued_plane import TEAM, Lab, QueuedPlane, running_plane, spot_lab, until
+from tests.jobs.record_controllers import keep, preempted, success
 from tests.model.workloads import CLUSTER, MATH, TRANSFORM, stack
 
 _SLICES: Final = [
@@ -106,9 +107,11 @@ def group(plane: QueuedPlane) -> None:
     plane.seen("running again")
 
 
-SCENARIOS: Final[Mapping[str, tuple[FunctionType, Callable[[], Lab]]]] = {
-    "dask_class": (dask_class, work_lab),
-    "group": (group, work_lab),
+SCENARIOS: Final[Mapping[FunctionType, Callable[[], Lab]]] = {
+    success: spot_lab,
+    preempted: spot_lab,
+    dask_class: work_lab,
+    group: work_lab,
 }
 
 
@@ -128,14 +131,14 @@ def _waiting(plane: QueuedPlane) -> int:
 
 
 def main(names: list[str]) -> None:
-    for name in names or list(SCENARIOS):
-        scenario, lab = SCENARIOS[name][0], SCENARIOS[name][1]()
-        versions = {each.name: each.version for each in addons(lab.config)}
-        with (
-            tempfile.TemporaryDirectory(prefix="tidepool-record-") as folder,
-            running_plane(Path(folder), lab=lab) as plane,
-        ):
-            keep(plane, name, scenario, versions)
+    for scenario, made in SCENARIOS.items():
+        if scenario.__name__ in (names or [scenario.__name__]):
+            lab = made()
+            with (
+                tempfile.TemporaryDirectory(prefix="tidepool-record-") as folder,
+                running_plane(Path(folder), lab=lab) as plane,
+            ):
+                keep(plane, scenario, {each.name: each.version for each in addons(lab.config)})
 
 
 if __name__ == "__main__":

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from infra.jobs.client import JobPhase
 from infra.jobs.outcomes import Attempts, Outcome
 from tests.jobs import record_controllers as record
-from tests.jobs.queued_plane import QueuedPlane, running_plane
+from tests.jobs.queued_plane import QueuedPlane, running_plane, spot_lab
 from tests.jobs.recording import pools_by_slice
 
 pytestmark = pytest.mark.live
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueuedPlane]:
-    with running_plane(tmp_path_factory.mktemp("queued")) as found:
-        yield found
-
-
 @pytest.fixture
-def plane(running: QueuedPlane) -> Iterator[QueuedPlane]:
-    """Without jobs, and with every node."""
-    yield running
-    running.clear()
+def plane(tmp_path: Path) -> Iterator[QueuedPlane]:
+    with running_plane(tmp_path, lab=spot_lab()) as found:
+        yield found
 
 
 def test_a_multislice_job_is_placed_one_pod_a_vm_and_one_slice_a_pool(plane: QueuedPlane) -> None:
