@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 
 from infra.fleet import bootstrap
-from infra.model import names
-from infra.model.federation import run_makers
-from infra.model.stack import load_stack
-from tests.program.stacks import ROOT, unedited
-from tests.synthetic_lab import the_lab
+from tests.program.stacks import ROOT
+from tests.program.test_threats_page import declared
 
-VERBS = {"roles/storage.objectViewer": "reads", "roles/storage.objectUser": "writes"}
+VERBS = {"storage.objectViewer": "reads", "storage.objectUser": "writes"}
 Parts = dict[str, set[tuple[str, str]]]
 
 
@@ -29,36 +25,18 @@ def told() -> Parts:
     return found
 
 
-def declared() -> Parts:
-    """By identity, as the ci stack declares it; a pool's own name is POOL."""
-    program, config = unedited("ci"), load_stack(the_lab(), "ci")
-    bucket = program.outputs["manifest"]["bucket"]
-    pools = {names.pool_account_id("ci", pool.name): pool.name for pool in config.pools}
-    makers = {maker.account_id for maker in run_makers(config)}
+def parts() -> Parts:
+    """By identity, as the ci stack declares it."""
     found: Parts = defaultdict(set)
-    for grant in (each.inputs for each in program.of("BucketIAMMember") if each.inputs["bucket"] == bucket):
-        if grant["role"] not in VERBS:
-            continue
-        account = grant["member"].removeprefix("serviceAccount:").partition("@")[0]
-        who, prefix = account.removeprefix("tidepool-ci-"), grant["condition"]["title"].removeprefix("only ")
-        if account in makers:
-            who = "run-maker"
-        if account in pools:
-            who, prefix = f"pool {pools[account]}", prefix.replace(f"/{pools[account]}/", "/POOL/")
-        found[who].add((VERBS[grant["role"]], prefix))
-    return dict(_merged(found))
-
-
-def _merged(found: Parts) -> Iterator[tuple[str, set[tuple[str, str]]]]:
-    """Pools as one: each has the same."""
-    of_pools = [parts for who, parts in found.items() if who.startswith("pool ")]
-    assert all(parts == of_pools[0] for parts in of_pools)
-    yield "pool", of_pools[0]
-    yield from ((who, parts) for who, parts in found.items() if not who.startswith("pool "))
+    for who, grants in declared().items():
+        for role, _, place in (each.partition(" on ") for each in grants):
+            if place.endswith("/"):
+                found[who.removeprefix("a ").replace(" ", "-")].add((VERBS[role], place))
+    return found
 
 
 def test_each_identity_has_the_parts_that_the_page_says_and_no_other() -> None:
-    assert declared() == told()
+    assert parts() == told()
 
 
 def test_whoever_deploys_has_all_of_the_fleet_buckets_and_of_no_other() -> None:

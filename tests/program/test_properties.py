@@ -96,12 +96,6 @@ def every_cloud_name_is_made_once(config: StackConfig, built: Built) -> None:
         assert not [name for name, count in counted.items() if count > 1], kind
 
 
-def what_cannot_be_made_again_is_protected(config: StackConfig, built: Built) -> None:
-    for resource in (*built.of("artifactregistry/repository:Repository"), *built.of("Secret"), *built.of("Bucket")):
-        assert resource.protect
-        assert resource.retain_on_delete
-
-
 @given(configs())
 @settings(many, max_examples=10)
 def test_every_stack_that_the_schema_lets_through_is_sound(config: StackConfig) -> None:
@@ -109,7 +103,6 @@ def test_every_stack_that_the_schema_lets_through_is_sound(config: StackConfig) 
     one_vm_a_slot_and_one_account_a_pool(config, built)
     whatever_runs_forks_is_shut_in(config, built)
     every_cloud_name_is_made_once(config, built)
-    what_cannot_be_made_again_is_protected(config, built)
 
 
 @given(configs(), st.data())

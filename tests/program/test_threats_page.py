@@ -37,7 +37,7 @@ def rows(heading: str) -> list[list[str]]:
 def declared() -> dict[str, set[str]]:
     """By identity, each role with what it stands on, of the ci stack with its broker and controller."""
     program, config = served(), load_stack(the_lab(), "ci")
-    pools = {names.pool_account_id("ci", pool.name) for pool in config.pools}
+    pools = {names.pool_account_id("ci", pool.name): pool.name for pool in config.pools}
     makers = {each.account_id for each in run_makers(config)}
     found: dict[str, set[str]] = defaultdict(set)
     for grant in program.custom:
@@ -56,7 +56,7 @@ def declared() -> dict[str, set[str]]:
         if kind == "bucket":
             ours = grant.inputs["bucket"] == config.bucket.name
             where = grant.inputs.get("condition", {}).get("title", "names" if ours else "logs").removeprefix("only ")
-            where = re.sub(r"^reports/.+", "reports/POOL/", where) if who == "a pool" else where
+            where = where.replace(f"/{pools.get(account)}/", "/POOL/")
         if kind == "account":
             where = (
                 "pools' accounts" if "-pool-" in grant.inputs["serviceAccountId"] else grant.inputs["serviceAccountId"]
