@@ -105,19 +105,14 @@ def test_nothing_of_a_build_is_left_out_in_silence(body: Mapping[str, Any]) -> N
 VERSION = f"projects/{LAB}/secrets/token/versions/2"
 
 
-def sources(*, private: bool = False) -> Built:
+def sources() -> Built:
     given = BuildSource(
         repository="lab/mono",
         connection_name="ci-lab-mono",
         repository_name="lab-mono",
         installation=7,
         token_version=VERSION,
-        private=private,
+        private=True,
     )
     args = BuildSourcesArgs(project=LAB, region="us-central1", builder="serviceAccount:b@c.d", sources=(given,))
     return made(lambda: BuildSources("sources", args))
-
-
-def test_the_stage_of_a_connection_is_said() -> None:
-    (said,) = (outputs for urn, outputs in sources().component_outputs.items() if "BuildSources" in urn)
-    assert said["connections"]["lab/mono"] == {"name": "ci-lab-mono", "stage": "COMPLETE", "authorise_at": ""}

@@ -109,7 +109,7 @@ def alone() -> Iterator[tuple[str, Built]]:
     yield from ((label, made(component)) for label, component in components.items())
     yield "builds", builds(workflow="serviceAccount:w@b.c")
     yield "builds without a clock", builds(replace(IMAGE, clock=None))
-    yield "sources", sources(private=True)
+    yield "sources", sources()
 
 
 def test_components_register_what_they_did(update_goldens: bool) -> None:
