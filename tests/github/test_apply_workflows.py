@@ -34,20 +34,6 @@ def account(job: dict[str, Any]) -> set[str]:
 
 
 @EACH
-def test_a_workflow_may_nothing_and_each_job_what_it_needs(name: str) -> None:
-    assert workflow(name)["permissions"] == {}
-    allowed = {
-        PLAN: {"plan": {"contents": "read", "id-token": "write"}},
-        APPLY: {
-            "plan": {"actions": "read", "contents": "read", "id-token": "write", "pull-requests": "read"},
-            "apply": {"contents": "read", "id-token": "write"},
-        },
-        DRIFT: {"look": {"contents": "read", "id-token": "write"}, "report": {"contents": "read", "issues": "write"}},
-    }
-    assert {key: job["permissions"] for key, job in jobs(name).items()} == allowed[name]
-
-
-@EACH
 def test_nothing_of_an_event_stands_in_a_script(name: str) -> None:
     assert "${{" not in "".join(script(job) for job in jobs(name).values())
 
@@ -86,23 +72,6 @@ def test_the_applying_job_runs_in_an_environment_that_the_stack_lets_in() -> Non
 def test_the_plan_that_was_agreed_to_is_compared_before_anything_is_applied() -> None:
     text = script(jobs(APPLY)["apply"])
     assert 0 < text.index('plan digest "$RUNNER_TEMP"/plans/*.json --expect "$AGREED"') < text.index("tidepool up")
-
-
-def test_what_was_reviewed_is_kept_and_found_by_the_tree_of_head_and_base() -> None:
-    for job in (jobs(PLAN)["plan"], jobs(APPLY)["plan"]):
-        assert "git rev-parse 'HEAD^{tree}'" in script(job)
-    named = [step["with"]["name"] for step in jobs(PLAN)["plan"]["steps"] if "upload-artifact" in step.get("uses", "")]
-    assert named == ["preview", "reviewed-plan-${{ steps.tree.outputs.tree }}"]
-    (finding,) = (step for step in jobs(APPLY)["plan"]["steps"] if step.get("id") == "reviewed")
-    assert "name=$ARTIFACT$tree" in finding["run"]
-    assert finding["env"]["ARTIFACT"] == "reviewed-plan-"
-
-
-def test_a_drift_check_refreshes_without_writing() -> None:
-    text = script(jobs(DRIFT)["look"])
-    assert "tidepool preview" in text
-    assert "--refresh" in text
-    assert "tidepool refresh" not in text
 
 
 def written(path: Path, *ops: str, exit_code: int = 0) -> str:

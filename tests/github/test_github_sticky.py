@@ -121,16 +121,6 @@ def test_a_used_up_rate_that_lasts_too_long_is_said(lab: Lab) -> None:
         sticky.post(place, lab.pull, "one")
 
 
-def test_a_token_is_never_sent_in_clear_to_another_machine() -> None:
-    with pytest.raises(PostError, match="https"):
-        connect(api="http://github.example", repository=REPO, token=TOKEN)
-
-
-def test_a_wrong_token_is_said(lab: Lab) -> None:
-    with pytest.raises(PostError, match="GITHUB_TOKEN is not valid"):
-        connect(api=lab.control.api, repository=REPO, token="guess")
-
-
 def test_a_missing_permission_is_said(lab: Lab) -> None:
     lab.control.add_token("reader", WORKFLOW_LOGIN, app=True, permissions={})
     place = connect(api=lab.control.api, repository=REPO, token="reader")

@@ -50,10 +50,8 @@ class Desk:
         git(self.root, "add", "-A")
         git(self.root, "commit", "-q", "--allow-empty", "-m", "edit")
 
-    def write(self, *arguments: str, code: int = 0) -> dict[str, Any]:
-        return self.json(
-            "comment", "write", "--base", "HEAD^", "--head", "HEAD", "--out", self.out, *arguments, code=code
-        )
+    def write(self, code: int = 0) -> dict[str, Any]:
+        return self.json("comment", "write", "--base", "HEAD^", "--head", "HEAD", "--out", self.out, code=code)
 
     @property
     def out(self) -> str:
@@ -61,7 +59,7 @@ class Desk:
 
     def file(self, content: Any) -> str:
         path = self.root / "plan.json"
-        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        path.write_text(json.dumps(content))
         return str(path)
 
 
@@ -90,24 +88,14 @@ def test_an_edit_is_written_and_posted_with_its_labels(desk: Desk, lab: Lab) -> 
     assert lab.labels() == ["capacity-up"]
 
 
-def cli_plan(type_: str) -> dict[str, Any]:
-    urn = f"urn:pulumi:ci::tidepool::{type_}::it"
-    state = {"type": type_, "urn": urn, "custom": True, "inputs": {"name": "it"}}
-    return {"steps": [{"op": "create", "urn": urn, "newState": state}], "changeSummary": {"create": 1}}
-
-
-NETWORK, SECRET = "gcp:compute/network:Network", "gcp:secretmanager/secret:Secret"
-
-
-def write_with_plan(desk: Desk, content: Any, code: int) -> str:
-    desk.commit(stack(one=(SMALL, 3)))
-    plan = desk.file(content)
-    desk.json("comment", "write", "--base", "HEAD^", "--out", desk.out, "--plan", f"ci={plan}", code=code)
-    return json.loads(Path(desk.out).read_text())["markdown"]
-
-
 def test_a_plan_that_the_cli_wrote_is_shown_and_outlasts_the_comment_without_one(desk: Desk, lab: Lab) -> None:
-    assert "1 to create" in write_with_plan(desk, cli_plan(NETWORK), code=0)
+    urn = "urn:pulumi:ci::tidepool::gcp:compute/network:Network::it"
+    state = {"type": "gcp:compute/network:Network", "urn": urn, "custom": True, "inputs": {"name": "it"}}
+    step = {"op": "create", "urn": urn, "newState": state}
+    desk.commit(stack(one=(SMALL, 3)))
+    plan = desk.file({"steps": [step], "changeSummary": {"create": 1}})
+    desk.json("comment", "write", "--base", "HEAD^", "--out", desk.out, "--plan", f"ci={plan}")
+    assert "1 to create" in json.loads(Path(desk.out).read_text())["markdown"]
     desk.json("comment", "post", "--artifact", desk.out, "--head", SHA, "--planned")
     desk.write()
     [told] = desk.json("comment", "post", "--artifact", desk.out, "--head", SHA)["posts"]
