@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from infra.components.federation import ROLE
 from infra.model import names
 from infra.model.errors import ConfigError
-from infra.model.federation import ResultWriter, RunMaker, condition, result_writers, run_makers
+from infra.model.federation import RunMaker, condition, result_writers, run_makers
 from infra.model.grants import ACTS_AS
 from infra.model.stack import load_stack, parse_stack
-from tests.program.stacks import built, edited, text_of, unedited
+from tests.program.stacks import edited, text_of, unedited
 from tests.synthetic_lab import the_lab
 
 GITHUB = "    repository: marin-community/tidepool\n"
@@ -29,9 +28,8 @@ def members_of(account: str) -> set[str]:
     return {grant.inputs["member"].removeprefix(POOL) for grant in grants}
 
 
-def provider_inputs(text: str | None = None) -> Mapping[str, Any]:
-    (provider,) = (built("ci", text) if text else unedited("ci")).of("WorkloadIdentityPoolProvider")
-    return provider.inputs
+def attribute_condition() -> str:
+    return unedited("ci").one("WorkloadIdentityPoolProvider").inputs["attributeCondition"]
 
 
 def test_only_the_main_branch_in_a_named_environment_of_this_repository_deploys() -> None:
@@ -58,7 +56,7 @@ PULL = {
 
 def is_let_in(claims: Mapping[str, str], said: str = "") -> bool:
     """What the provider's condition says of a token; of CEL it uses what Python spells alike but for two operators."""
-    said = (said or provider_inputs()["attributeCondition"]).replace("&&", "and").replace("||", "or")
+    said = (said or attribute_condition()).replace("&&", "and").replace("||", "or")
     return eval(said, {"__builtins__": {}}, {"assertion": SimpleNamespace(**claims)})
 
 
@@ -178,12 +176,8 @@ def test_the_named_workflows_on_main_make_vms_each_as_the_account_of_its_reposit
     assert not is_let_in(claims | {"repository": "stranger/marin"})
 
 
-def writers() -> tuple[ResultWriter, ...]:
-    return result_writers(load_stack(the_lab(), "ci"))
-
-
 def test_the_named_workflows_on_main_keep_results_as_an_account_that_reaches_them_alone() -> None:
-    (writer,) = (each for each in writers() if each.declared.repository == SERVING[0])
+    (writer,) = (each for each in result_writers(load_stack(the_lab(), "ci")) if each.declared.repository == SERVING[0])
     files = ("test-results.yaml", *SERVING[1])
     assert members_of(writer.account_id) == {
         f"/attribute.workflow/{SERVING[0]}/.github/workflows/{file}@refs/heads/main" for file in files
@@ -240,8 +234,8 @@ def test_what_makes_vms_reads_which_images_there_are_and_has_no_other_grant_on_d
 
 
 def test_runs_that_carry_mains_ref_for_strangers_are_not_let_in() -> None:
-    condition = provider_inputs()["attributeCondition"]
-    assert "assertion.event_name in ['pull_request', 'push', 'schedule', 'workflow_dispatch']" in condition
+    events = "['pull_request', 'push', 'schedule', 'workflow_dispatch']"
+    assert f"assertion.event_name in {events}" in attribute_condition()
 
 
 def test_whoever_takes_over_a_name_is_let_in_nowhere_once_its_number_is_written() -> None:
