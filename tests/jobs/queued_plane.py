@@ -78,12 +78,13 @@ class QueuedPlane:
     def seen(self, name: str) -> None:
         self.moments[name] = moment(self.api, TEAM)
 
-    def caught(self, name: str, shows: Callable[[Mapping[str, Any]], bool]) -> None:
-        """Keep the first moment in which a pod shows this: its controllers soon take it away."""
+    def caught(self, name: str, reason: str) -> None:
+        """Keep the first moment in which a pod was disrupted for this reason: its controllers soon take it away."""
 
         def seen() -> bool:
             self.seen(name)
-            return any(shows(each) for at, each in self.moments[name].items() if "/pods/" in at)
+            pods = (each for at, each in self.moments[name].items() if "/pods/" in at)
+            return any((condition(each, "DisruptionTarget") or {}).get("reason") == reason for each in pods)
 
         until(seen, f"a pod shows what {name!r} is")
 
@@ -167,11 +168,6 @@ class QueuedPlane:
 
     def nodes(self) -> list[dict[str, Any]]:
         return [{"apiVersion": "v1", "kind": "Node", **node} for node in self.lab.nodes]
-
-
-def disrupted(reason: str) -> Callable[[Mapping[str, Any]], bool]:
-    """Whether a pod was disrupted for this reason."""
-    return lambda pod: (condition(pod, "DisruptionTarget") or {}).get("reason") == reason
 
 
 def until(said: Callable[[], bool], what: str) -> None:

@@ -13,7 +13,6 @@ from infra.jobs.client import JobPhase
 from infra.jobs.evidence import holds
 from tests.jobs.queued_plane import (
     QueuedPlane,
-    disrupted,
     now,
     until,
 )
@@ -38,7 +37,7 @@ def preempted(plane: QueuedPlane) -> None:
     plane.runs(job)
     node = plane.pods("llama")[0]["spec"]["nodeName"]
     plane.shuts_down(node, "llama")
-    plane.caught("told to end", disrupted("TerminationByKubelet"))
+    plane.caught("told to end", "TerminationByKubelet")
     plane.api.call("DELETE", f"/api/v1/nodes/{node}")
     until(lambda: plane.jobset("llama")["status"].get("restarts", 0) == 1, "JobSet has restarted it")
     until(lambda: len(plane.pods("llama")) > 0, "pods are made again")

@@ -17,22 +17,10 @@ from infra.jobs.request import Retries
 from infra.jobs.waiting import waiting
 from tests.jobs.cluster import Cluster, running_cluster
 from tests.jobs.synthetic import condition, pod, request
+from tests.jobs.test_job_operations import Happening
 
 AT = f"{JOBSETS}/namespaces/default/jobsets/llama"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
-
-
-class Ticking:
-    """A clock on which every wait is over at once."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 @pytest.fixture
@@ -43,18 +31,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def client(cluster: Cluster) -> GkeClient:
-    return GkeClient(Kube(cluster.place), Ticking())
-
-
-def workload(cluster: Cluster, *conditions: dict[str, str], **spec: Any) -> dict[str, Any]:
-    owner = {"uid": cluster.objects[AT]["metadata"]["uid"], "kind": "JobSet"}
-    body = {
-        "metadata": {"name": "jobset-llama-1a2b3", "ownerReferences": [owner]},
-        "spec": {"queueName": "v4-32", **spec},
-        "status": {"conditions": list(conditions)},
-    }
-    cluster.objects[f"{WORKLOADS}/jobset-llama-1a2b3"] = body
-    return body
+    return GkeClient(Kube(cluster.place), Happening())
 
 
 def pods(cluster: Cluster, *bodies: dict[str, Any]) -> None:
@@ -170,7 +147,9 @@ def test_where_pods_are_gone_their_job_says_what_is_left_to_say(
 
 def test_cancelling_a_queued_job_tells_kueue_which_would_start_it_again(client: GkeClient, cluster: Cluster) -> None:
     job = client.submit(request())
-    body = workload(cluster)
+    owner = {"uid": cluster.objects[AT]["metadata"]["uid"], "kind": "JobSet"}
+    body: dict[str, Any] = {"metadata": {"name": "w", "ownerReferences": [owner]}, "spec": {"queueName": "v4-32"}}
+    cluster.objects[f"{WORKLOADS}/w"] = body
     job.cancel()
     assert body["spec"]["active"] is False
     assert job.state().outcome is Outcome.CANCELLED
@@ -202,14 +181,14 @@ def test_a_budget_of_preemptions_ends_a_job_because_jobset_counts_none(client: G
     assert job.state().phase is JobPhase.STARTING
     cluster.objects[AT]["status"]["restarts"] = 5
     with pytest.raises(JobError, match="interrupted 4 times, of 3 allowed"):
-        wait(job, clock=Ticking())
+        wait(job, clock=Happening())
     assert job.state().outcome is Outcome.CANCELLED
 
 
 def test_waiting_for_a_job_ends_with_its_time(client: GkeClient, cluster: Cluster) -> None:
     job = client.submit(request())
     with pytest.raises(JobError, match="waiting after 60 s"):
-        wait(job, timeout=60, clock=Ticking())
+        wait(job, timeout=60, clock=Happening())
 
 
 def test_logs_say_which_slice_and_host_wrote_each_line(client: GkeClient, cluster: Cluster) -> None:

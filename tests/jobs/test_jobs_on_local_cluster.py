@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from bench.cloud.control import Control
 from bench.cloud.kubernetes.control import kubeconfig
 from bench.cloud.testing import running_cloud
+from bench.providers.kubernetes.reach import ClusterApi
 from bench.providers.kubernetes.releases import definitions
 from infra.cli.app import cli
 from infra.jobs.jobset import JOBSETS
@@ -29,23 +30,6 @@ from tests.model.queued import objects, stack
 TEAM = "pretraining"
 AT = f"{JOBSETS}/namespaces/{TEAM}/jobsets/llama"
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-ADMISSION = "/apis/admissionregistration.k8s.io/v1"
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
-WHERE = {
-    "Namespace": "/api/v1/namespaces",
-    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
-    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
-    "ValidatingAdmissionPolicy": ADMISSION + "/validatingadmissionpolicies",
-    "ValidatingAdmissionPolicyBinding": ADMISSION + "/validatingadmissionpolicybindings",
-    "Role": RBAC + "/namespaces/{}/roles",
-    "RoleBinding": RBAC + "/namespaces/{}/rolebindings",
-    "ClusterRole": RBAC + "/clusterroles",
-    "ClusterRoleBinding": RBAC + "/clusterrolebindings",
-    "ResourceFlavor": KUEUE + "/resourceflavors",
-    "ClusterQueue": KUEUE + "/clusterqueues",
-    "WorkloadPriorityClass": KUEUE + "/workloadpriorityclasses",
-    "LocalQueue": KUEUE + "/namespaces/{}/localqueues",
-}
 
 
 MOUNTS = {
@@ -90,18 +74,8 @@ class Lab:
     def starts(self) -> None:
         """What Kueue and JobSet do once there is quota."""
         self.kube.merge(AT, {"spec": {"suspend": False}})
-        self.tell(replicatedJobsStatus=[{"name": "slice", "ready": 1}])
-
-    def tell(self, conditions: dict[str, str] | None = None, **status: Any) -> None:
-        self.control.tell_status("JobSet", "llama", namespace=TEAM, status=status, conditions=conditions or {})
-
-    def pods(self, *bodies: dict[str, Any]) -> None:
-        for body in bodies:
-            body["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"] = "llama"
-            body["spec"]["containers"] = [{"name": "job", "image": IMAGE}]
-            status = body.pop("status")
-            self.kube.create(f"/api/v1/namespaces/{TEAM}/pods", {"apiVersion": "v1", "kind": "Pod", **body})
-            self.control.tell_status("Pod", body["metadata"]["name"], namespace=TEAM, status=status)
+        status = {"replicatedJobsStatus": [{"name": "slice", "ready": 1}]}
+        self.control.tell_status("JobSet", "llama", namespace=TEAM, status=status, conditions={})
 
 
 @pytest.fixture
@@ -118,8 +92,11 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
         for chart in ("jobset", "kueue"):
             for definition in definitions(chart):
                 kube.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+        api = ClusterApi((tmp_path / "kubeconfig").read_text())
         for body in objects(stack()):
-            kube.create(WHERE[body["kind"]].format(body["metadata"].get("namespace", "")), body)
+            served = api.kind(body["apiVersion"], body["kind"])
+            assert served is not None
+            kube.create(served.of(body["metadata"].get("namespace", "")), body)
         yield Lab(kube, control)
 
 

@@ -5,28 +5,21 @@ Each file of `recordings/` is a scenario; the golden has every job of each of it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 import yaml
 
 from infra.jobs.client import STATES, JobPhase, JobState
 from infra.jobs.gke import GkeClient
 from infra.jobs.kube import Kube
-from tests.jobs.cluster import Cluster, running_cluster
+from tests.jobs.cluster import Cluster
 from tests.jobs.queued_plane import TEAM
 from tests.jobs.recording import FOLDER, load, play
+from tests.jobs.test_jobs_on_gke import cluster as cluster
 
 GOLDEN: Final = Path(__file__).parent / "golden" / "recorded-states.yaml"
-
-
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    with running_cluster() as found:
-        yield found
 
 
 def client(cluster: Cluster, scenario: str, name: str) -> GkeClient:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -113,44 +112,12 @@ def test_a_clock_that_went_back_gives_no_token_twice() -> None:
 
 @dataclass
 class Faulty:
-    """It takes a write and loses the answer, as often as said."""
-
-    store: MemoryStore
-    losses: int = 1
-    read: Any = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.read = self.store.read
-
-    def swap(self, key: str, version: str, value: Value | None) -> bool:
-        swapped = self.store.swap(key, version, value)
-        if self.losses:
-            self.losses -= 1
-            raise StoreError("the connection broke")
-        return swapped
-
-    def keys(self, prefix: str = "") -> Iterator[str]:
-        return self.store.keys(prefix)
-
-
-def test_a_take_whose_answer_was_lost_is_found_by_the_next_one() -> None:
-    faulty = Faulty(MemoryStore(lambda: NOON))
-    mine = Lock(store=faulty, key=KEY, holder="mine")
-    with pytest.raises(StoreError):
-        mine.take()
-    assert not mine.is_sure
-    standing = status(faulty, KEY)
-    assert standing is not None
-    assert mine.take() == standing.token
-
-
-@dataclass
-class Told:
-    """A store that says when it was written to, and may be cut off."""
+    """A store that says when it was written to, fails so many reads, and loses the answers of so many writes."""
 
     store: MemoryStore = field(default_factory=lambda: MemoryStore(lambda: NOON))
     writes: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     failures: int = 0
+    losses: int = 0
 
     def read(self, key: str) -> Entry:
         if self.failures:
@@ -161,14 +128,28 @@ class Told:
     def swap(self, key: str, version: str, value: Value | None) -> bool:
         swapped = self.store.swap(key, version, value)
         self.writes.release()
+        if self.losses:
+            self.losses -= 1
+            raise StoreError("the connection broke")
         return swapped
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         return self.store.keys(prefix)
 
 
+def test_a_take_whose_answer_was_lost_is_found_by_the_next_one() -> None:
+    faulty = Faulty(losses=1)
+    mine = Lock(store=faulty, key=KEY, holder="mine")
+    with pytest.raises(StoreError):
+        mine.take()
+    assert not mine.is_sure
+    standing = status(faulty, KEY)
+    assert standing is not None
+    assert mine.take() == standing.token
+
+
 def test_a_block_renews_its_lock_until_its_end_also_past_a_failure() -> None:
-    told = Told()
+    told = Faulty()
     mine = Lock(store=told, key=KEY, lease=timedelta(milliseconds=30))
     with held(mine):
         told.failures = 1
@@ -180,7 +161,7 @@ def test_a_block_renews_its_lock_until_its_end_also_past_a_failure() -> None:
     assert found.holder == ""
 
 
-def _robbed(told: Told, mine: Lock) -> None:
+def _robbed(told: Faulty, mine: Lock) -> None:
     """Another takes the key, and the thread that renews has seen it."""
     theirs = {"token": mine.token + 1, "holder": "thief", "seconds": 3600, "value": {"kept": True}}
     while not told.store.swap(KEY, told.store.read(KEY).version, theirs):
@@ -190,7 +171,7 @@ def _robbed(told: Told, mine: Lock) -> None:
 
 
 def test_a_block_whose_lock_was_lost_says_so_at_its_end() -> None:
-    told = Told()
+    told = Faulty()
     mine = Lock(store=told, key=KEY, lease=timedelta(milliseconds=30))
     with pytest.raises(LockLostError, match="thief holds it"), held(mine):
         _robbed(told, mine)
@@ -209,7 +190,7 @@ def test_a_block_that_was_paused_past_its_lease_says_so_at_its_end() -> None:
 
 @pytest.mark.parametrize("silent", [1.0, 3600.0])
 def test_a_block_whose_store_falls_silent_ends_well_only_within_its_lease(silent: float) -> None:
-    told, ticks = Told(), [0.0]
+    told, ticks = Faulty(), [0.0]
     lost = pytest.raises(LockLostError) if silent > LEASE else nullcontext()
     with lost, held(Lock(store=told, key=KEY, lease=timedelta(seconds=LEASE), ticks=lambda: ticks[0])):
         told.failures = 1
@@ -217,7 +198,7 @@ def test_a_block_whose_store_falls_silent_ends_well_only_within_its_lease(silent
 
 
 def test_a_lock_that_is_given_back_by_a_write_whose_answer_was_lost_was_held_until_then() -> None:
-    faulty = Faulty(MemoryStore(lambda: NOON), losses=0)
+    faulty = Faulty()
     mine = Lock(store=faulty, key=KEY)
     mine.take()
     faulty.losses = 1

@@ -101,10 +101,6 @@ class Desk:
         with clients("my-lab", self.cloud.url) as google:
             return sorted(Records(google=google, bucket=BUCKET).below(f"{PREFIX}badges/"))
 
-    def badge(self, name: str) -> bytes:
-        with clients("my-lab", self.cloud.url) as google:
-            return Records(google=google, bucket=BUCKET).content(PREFIX + name) or b""
-
     def output(self) -> str:
         return (self.folder / "output").read_text()
 
