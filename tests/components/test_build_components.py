@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,9 @@ import pytest
 
 from infra.components.build_sources import BuildSource, BuildSources, BuildSourcesArgs
 from infra.components.builds import Builds, BuildsArgs, Clock, ImageBuilds, PushTrigger
-from tests.program.fake_engine import Built, build
+from tests.components.test_components import LAB, made
+from tests.program.fake_engine import Built
 
-LAB = "a-lab-of-ours"
 STEP = {
     "id": "fetch",
     "name": "docker.io/library/debian@sha256:0",
@@ -48,10 +48,6 @@ IMAGE = ImageBuilds(
     pushes=(PUSH,),
     clock=Clock(name="nightly", cron="0 3 * * *", time_zone="Europe/Berlin"),
 )
-
-
-def made(component: Callable[[], Any]) -> Built:
-    return build(lambda: component() and None, stack="any")
 
 
 def builds(image: ImageBuilds = IMAGE, **publishers: str) -> Built:

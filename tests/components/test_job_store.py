@@ -24,16 +24,6 @@ def made(store: Any, **more: Any) -> Built:
     return build(lambda: declare(config), stack="training")
 
 
-@pytest.fixture(scope="module")
-def redis() -> Built:
-    return made(REDIS)
-
-
-@pytest.fixture(scope="module")
-def firestore() -> Built:
-    return made(FIRESTORE)
-
-
 @pytest.mark.parametrize("declared", [REDIS, FIRESTORE], ids=["redis", "firestore"])
 @pytest.mark.parametrize("protects", [True, False])
 def test_a_store_is_protected_as_the_cluster_is_until_the_file_lets_it_go(declared: Any, protects: bool) -> None:
