@@ -24,7 +24,7 @@ from infra.jobs.evidence import condition, holds
 from infra.jobs.gke import GkeClient, GkeJob
 from infra.jobs.jobset import JOBSETS
 from infra.jobs.kube import Kube, place_of
-from infra.jobs.request import JobRequest, Resources
+from infra.jobs.request import Resources
 from infra.model.schema import StackConfig
 from tests.jobs.recording import moment
 from tests.jobs.synthetic import request
@@ -65,15 +65,12 @@ class QueuedPlane:
     moments: dict[str, Any] = field(default_factory=dict)
 
     def submit(self, name: str, slices: int = 1, **more: Any) -> GkeJob:
-        return self.client.submit(self.request(name, slices, **more))
-
-    def request(self, name: str, slices: int, **more: Any) -> JobRequest:
         given: dict[str, Any] = {
             "resources": Resources.with_tpu("v4-32", slices, cpu="200", memory="300Gi"),
             "grace": 1,
             "queue": "v4-32",
         }
-        return request(name, namespace=TEAM, **given | more)
+        return self.client.submit(request(name, namespace=TEAM, **given | more))
 
     def seen(self, name: str) -> None:
         self.moments[name] = moment(self.api, TEAM)

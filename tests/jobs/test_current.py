@@ -7,13 +7,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import yaml
 
 from infra.jobs.current import RAY_SERVER, current_client
 from infra.jobs.gke import GkeClient
 from infra.jobs.local import LocalClient
 from infra.jobs.ray import RayClient
 from infra.model.errors import ConfigError
+from tests.jobs.test_kube import kubeconfig as written
 
 
 @pytest.fixture
@@ -24,14 +24,7 @@ def nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path, nothing: dict[str, str]) -> dict[str, str]:
-    path = tmp_path / "config"
-    body = {
-        "current-context": "lab",
-        "contexts": [{"name": "lab", "context": {"cluster": "c", "namespace": "team-a"}}],
-        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}],
-    }
-    path.write_text(yaml.safe_dump(body))
-    return nothing | {"KUBECONFIG": str(path)}
+    return nothing | written(tmp_path, {}, namespace="team-a")
 
 
 def test_a_kubeconfig_means_its_cluster_and_namespace(kubeconfig: dict[str, str]) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from click.testing import CliRunner, Result
 
 from infra.cli.app import cli
@@ -20,6 +19,7 @@ from infra.jobs.request import JobRequest
 from infra.operations import jobs_on_vms
 from tests.jobs.cluster import Cluster, running_cluster
 from tests.jobs.synthetic import IMAGE, condition
+from tests.jobs.test_kube import kubeconfig
 
 PYTHON = (sys.executable, "-S", "-c")
 
@@ -35,14 +35,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def cluster(home: Path) -> Iterator[Cluster]:
+def cluster(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
     with running_cluster() as found:
-        body = {
-            "current-context": "lab",
-            "contexts": [{"name": "lab", "context": {"cluster": "c", "namespace": "team-a"}}],
-            "clusters": [{"name": "c", "cluster": {"server": found.place.server}}],
-        }
-        (home / "kubeconfig").write_text(yaml.safe_dump(body))
+        monkeypatch.setenv("KUBECONFIG", kubeconfig(home, {}, found.place.server, namespace="team-a")["KUBECONFIG"])
         yield found
 
 
