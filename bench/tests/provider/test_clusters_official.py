@@ -6,6 +6,7 @@ Runs where `pulumi-resource-gcp` is on PATH (`./tidepool test --live`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -34,9 +35,8 @@ CHANGES = [
 @pytest.fixture
 def official(tool: Callable[[str], str], cloud: TestCloud) -> Iterator[OfficialProvider]:
     """Started for each test: the plugin keeps the pools of a cluster in memory for five minutes."""
-    started = OfficialProvider.of_google(tool("pulumi-resource-gcp"), cloud.url, PROJECT)
-    yield started
-    started.close()
+    with closing(OfficialProvider.of_google(tool("pulumi-resource-gcp"), cloud.url, PROJECT)) as started:
+        yield started
 
 
 def calls(cloud: TestCloud, after: int) -> list[tuple[str, str]]:

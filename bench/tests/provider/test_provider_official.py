@@ -6,6 +6,8 @@ Runs where `pulumi-resource-gcp` is on PATH (`./tidepool test --live`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, closing
+from functools import cache
 from typing import Any
 
 import pytest
@@ -24,16 +26,13 @@ pytestmark = pytest.mark.live
 @pytest.fixture(scope="module")
 def plugins(serving: TestCloud) -> Iterator[Callable[[str], OfficialProvider]]:
     """Starts a plugin once, by its path."""
-    started: dict[str, OfficialProvider] = {}
+    with ExitStack() as ends:
 
-    def start(plugin: str) -> OfficialProvider:
-        if plugin not in started:
-            started[plugin] = OfficialProvider.of_google(plugin, serving.url, PROJECT)
-        return started[plugin]
+        @cache
+        def start(plugin: str) -> OfficialProvider:
+            return ends.enter_context(closing(OfficialProvider.of_google(plugin, serving.url, PROJECT)))
 
-    yield start
-    for each in started.values():
-        each.close()
+        yield start
 
 
 @pytest.fixture

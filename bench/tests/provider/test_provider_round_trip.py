@@ -19,15 +19,13 @@ def test_a_resource_lives_and_reads_back_as_declared(life: Life, provider: Googl
     created = provider.create(life.token, checked.inputs, None, virtual)
     resource_id, inputs, outputs = created.id, checked.inputs, created.outputs
     assert provider.locate(life.token, inputs) == (life.id or None)
-    found = provider.read(life.token, life.id or resource_id, inputs)
-    assert found is not None
-    assert found.id == resource_id, "where it is looked for and where it is are one place"
+    read = provider.read(life.token, life.id or resource_id, inputs)
+    assert read is not None
+    assert read.id == resource_id, "where it is looked for and where it is are one place"
     assert resource_id == life.id or TYPES[life.token].calls.assigned
     assert {name: outputs[name] for name in life.shows} == life.shows
     assert provider.diff(life.token, resource_id, inputs, outputs, inputs).detailed == {}
 
-    read = provider.read(life.token, resource_id, inputs)
-    assert read is not None
     assert read.outputs == outputs
     assert read.inputs.keys() <= inputs.keys(), "nothing that the program left out joins its inputs"
     assert provider.diff(life.token, resource_id, read.inputs, read.outputs, inputs).detailed == {}

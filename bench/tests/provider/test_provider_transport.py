@@ -138,10 +138,9 @@ def test_a_create_fails_with_googles_words(answers: list[Answer], text: str, cal
     [
         refused(429, "Resource has been exhausted (e.g. check quota)."),
         refused(429, "Quota limit 'Create requests per minute' has been exceeded."),
-        refused(503),
     ],
 )
-def test_a_limited_rate_and_a_busy_service_are_asked_again(virtual: VirtualTime, refusal: Answer) -> None:
+def test_a_limited_rate_is_asked_again(virtual: VirtualTime, refusal: Answer) -> None:
     api, script = scripted(virtual, POST=[refusal, refusal, (200, {"name": "n"})])
     assert api.call("POST", "v2/x", api.deadline()) == {"name": "n"}
     assert len(script.seen) == 3
