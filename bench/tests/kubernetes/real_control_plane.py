@@ -175,11 +175,11 @@ def running(folder: Path, name: str, command: list[str], **variables: str) -> Ge
                 process.wait()
 
 
-def until(holds: Callable[[], bool], log: Path) -> None:
-    """Wait; AssertionError with the end of the log where it does not come to hold."""
+def until(holds: Callable[[], bool], log: Path | None = None) -> None:
+    """Wait; AssertionError with the end of a log where it does not come to hold."""
     deadline = time.monotonic() + _PATIENCE
     while not holds():
-        assert time.monotonic() < deadline, log.read_text()[-2000:]
+        assert time.monotonic() < deadline, log.read_text()[-2000:] if log else "it did not come to hold"
         time.sleep(0.1)
 
 

@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 
-from bench.cloud.kubernetes.control import kubeconfig
-from bench.engine.backend import Backend
-from bench.engine.engine import Engine
 from bench.engine.provider import UNKNOWN
 from bench.engine.run import Options
 from bench.providers.kubernetes.provider import KubernetesProvider
-from bench.tests.kubernetes.conftest import LocalCluster
-from bench.tests.kubernetes.test_stored_objects import definition
+from bench.tests.kubernetes.conftest import Program, Run
+from bench.tests.kubernetes.test_stored_objects import DEFINITIONS, definition
 from infra.model.plan import Plan
-
-Program = Callable[[pulumi.ResourceOptions], None]
-
-
-class Run:
-    """One stack whose programs get a provider of the cluster."""
-
-    def __init__(self, cluster: LocalCluster, folder: Path) -> None:
-        self.cluster = cluster
-        self._backend = Backend(folder)
-        self.settings: dict[str, Any] = {"kubeconfig": json.dumps(kubeconfig(cluster.reached))}
-        self.stack = "training"
-
-    def engine(self, program: Program) -> Engine:
-        def declared() -> None:
-            provider = kubernetes.Provider("training", **self.settings)
-            program(pulumi.ResourceOptions(provider=provider))
-
-        served = {"kubernetes": KubernetesProvider(stack=f"lab/{self.stack}")}
-        return Engine(self._backend, "lab", self.stack, {}, declared, served, lambda: "secret", "local")
-
-    def up(self, program: Program) -> Plan:
-        return self.engine(program).up(Options())
-
-
-@pytest.fixture
-def run(cluster: LocalCluster, tmp_path: Path) -> Run:
-    return Run(cluster, tmp_path)
 
 
 def steps(plan: Plan) -> dict[str, str]:
@@ -59,29 +25,24 @@ def errors(plan: Plan) -> str:
     return "\n".join(said.message for said in plan.diagnostics if said.severity == "error")
 
 
-def config_map(data: dict[str, str]) -> Program:
-    def program(opts: pulumi.ResourceOptions) -> None:
-        kubernetes.core.v1.ConfigMap("settings", metadata={"name": "settings"}, data=data, opts=opts)
+def declared(kind: Any, name: str, /, **said: Any) -> Program:
+    return lambda opts: kind(name, **said, opts=opts)
 
-    return program
+
+def config_map(data: dict[str, str]) -> Program:
+    return declared(kubernetes.core.v1.ConfigMap, "settings", metadata={"name": "settings"}, data=data)
 
 
 def deployment(replicas: int, selector: str = "a") -> Program:
     labels = {"role": selector}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "m", "image": "one"}]}}
+    spec = {"replicas": replicas, "selector": {"match_labels": labels}, "template": template}
+    return declared(kubernetes.apps.v1.Deployment, "web", metadata={"name": "web"}, spec=spec)
 
-    def program(opts: pulumi.ResourceOptions) -> None:
-        kubernetes.apps.v1.Deployment(
-            "web",
-            metadata={"name": "web"},
-            spec={
-                "replicas": replicas,
-                "selector": {"match_labels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "m", "image": "one"}]}},
-            },
-            opts=opts,
-        )
 
-    return program
+def queue(spec: dict[str, Any]) -> Program:
+    kind = kubernetes.apiextensions.CustomResource
+    return declared(kind, "q", api_version="lab.example/v1", kind="Queue", metadata={"name": "q"}, spec=spec)
 
 
 def test_second_run_is_unchanged_and_an_edit_is_an_update(run: Run) -> None:
@@ -105,7 +66,6 @@ def test_selector_replaces_a_deployment_delete_first(run: Run) -> None:
 def test_config_map_is_updated_in_place(run: Run) -> None:
     run.up(config_map({"x": "1"}))
     assert steps(run.up(config_map({"x": "2"})))["settings"] == "update"
-    assert run.cluster.core.read_namespaced_config_map("settings", "default").data == {"x": "2"}
 
 
 def test_preview_works_before_the_cluster_is_known(run: Run) -> None:
@@ -115,23 +75,10 @@ def test_preview_works_before_the_cluster_is_known(run: Run) -> None:
 
 
 def test_preview_asks_the_cluster_and_changes_nothing(run: Run) -> None:
-    run.cluster.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition())
+    run.cluster.ask("POST", DEFINITIONS, definition())
 
-    def queue(depth: Any) -> Program:
-        def program(opts: pulumi.ResourceOptions) -> None:
-            kubernetes.apiextensions.CustomResource(
-                "q",
-                api_version="lab.example/v1",
-                kind="Queue",
-                metadata={"name": "q"},
-                spec={"depth": depth},
-                opts=opts,
-            )
-
-        return program
-
-    assert "is not of type 'integer'" in errors(run.engine(queue("deep")).preview())
-    plan = run.engine(queue(1)).preview()
+    assert "is not of type 'integer'" in errors(run.engine(queue({"depth": "deep"})).preview())
+    plan = run.engine(queue({"depth": 1})).preview()
     assert (errors(plan), steps(plan)) == ("", {"q": "create"})
     assert run.cluster.ask("GET", "/apis/lab.example/v1/queues")["items"] == []
 
@@ -152,25 +99,19 @@ def test_preview_needs_no_namespace_that_the_same_run_makes(run: Run) -> None:
 
 
 def test_kind_that_is_not_served_fails_with_what_to_do(run: Run) -> None:
-    def program(opts: pulumi.ResourceOptions) -> None:
-        kubernetes.apiextensions.CustomResource(
-            "q", api_version="lab.example/v1", kind="Queue", metadata={"name": "q"}, spec={}, opts=opts
-        )
-
     provider = KubernetesProvider().configured(run.settings)
     assert provider.locate("kubernetes:lab.example/v1:Queue", {"metadata": {"name": "q"}}) is None
-    assert errors(run.engine(program).preview()) == ""
+    assert errors(run.engine(queue({})).preview()) == ""
 
 
-def lws(opts: pulumi.ResourceOptions) -> None:
-    kubernetes.helm.v3.Release("lws", name="lws", namespace="default", chart="oci://lab/lws", opts=opts)
+LWS = declared(kubernetes.helm.v3.Release, "lws", name="lws", namespace="default", chart="oci://lab/lws")
 
 
 @pytest.mark.parametrize(
     ("program", "previews", "refusal"),
     [
         (config_map({"x": "1"}), [False, True], "default/settings already exists in the cluster, as another stack's"),
-        (lws, [False], "default/lws cannot be made: cannot re-use a name that is still in use, by lab/training"),
+        (LWS, [False], "default/lws cannot be made: cannot re-use a name that is still in use, by lab/training"),
     ],
     ids=["object", "release"],
 )
@@ -207,16 +148,13 @@ def test_what_others_changed_or_deleted_shows_after_a_refresh(run: Run) -> None:
 
 
 def release(**values: Any) -> Program:
-    def program(opts: pulumi.ResourceOptions) -> None:
-        kubernetes.helm.v3.Release(
-            "kueue", name="kueue", namespace="kueue-system", create_namespace=True, version="0.19.2", values=values,
-            chart="oci://registry.k8s.io/kueue/charts/kueue", opts=opts,
-        )  # fmt: skip
-
-    return program
+    return declared(
+        kubernetes.helm.v3.Release, "kueue", name="kueue", namespace="kueue-system", create_namespace=True,
+        version="0.19.2", values=values, chart="oci://registry.k8s.io/kueue/charts/kueue",
+    )  # fmt: skip
 
 
-def test_helm_release_is_one_recorded_resource(run: Run) -> None:
+def test_helm_release_is_one_recorded_resource_and_brings_its_kinds(run: Run) -> None:
     plan = run.up(release(replicas=1))
     assert (errors(plan), steps(plan)) == ("", {"kueue": "create"})
     assert steps(run.up(release(replicas=1))) == {"kueue": "same"}
@@ -224,18 +162,8 @@ def test_helm_release_is_one_recorded_resource(run: Run) -> None:
     (secret,) = run.cluster.core.list_namespaced_secret("kueue-system").items
     assert secret.metadata.name == "sh.helm.release.v1.kueue.v1"
     assert secret.type == "helm.sh/release.v1"
-
-
-def test_chart_brings_its_kinds(run: Run) -> None:
-    run.up(release())
-    body = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "ClusterQueue",
-        "metadata": {"name": "v4"},
-        "spec": {"x": 1},
-    }
-    made = run.cluster.ask("POST", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues", body)
-    assert made["spec"] == {"x": 1}
+    queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "v4"}}
+    assert run.cluster.ask("POST", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues", queue)["kind"] == "ClusterQueue"
 
 
 def test_what_has_no_name_is_refused(run: Run) -> None:

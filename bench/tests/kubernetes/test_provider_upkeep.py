@@ -9,20 +9,15 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 
-from bench.engine.provider import Cancel
 from bench.engine.run import Options
 from bench.providers.kubernetes import differ
 from bench.providers.kubernetes.objects import ClusterObjects
 from bench.providers.kubernetes.provider import KubernetesProvider
 from bench.providers.kubernetes.reach import ApiRefusedError, ClusterApi, ServedKind
-from bench.tests.kubernetes.conftest import LocalCluster
-from bench.tests.kubernetes.test_kubernetes_provider import Run, steps
-from bench.tests.kubernetes.test_stored_objects import definition
-
-
-@pytest.fixture
-def run(cluster: LocalCluster, tmp_path: Path) -> Run:
-    return Run(cluster, tmp_path)
+from bench.tests.kubernetes.conftest import Run
+from bench.tests.kubernetes.test_kubernetes_provider import steps
+from bench.tests.kubernetes.test_stored_objects import DEFINITIONS, definition
+from bench.tests.provider.virtual_time import VirtualTime
 
 
 def hidden_setting(opts: pulumi.ResourceOptions) -> None:
@@ -51,16 +46,6 @@ def test_field_that_the_server_leaves_out_since_it_is_empty_is_no_difference(emp
     assert list(differ.compare("kubernetes:core/v1:Pod", said, live, fresh).detailed) == ["spec.hostNetwork"]
 
 
-class Patient(Cancel):
-    """Nobody presses Ctrl-C, and no time passes."""
-
-    def wait(self, timeout: float | None = None) -> bool:
-        return False
-
-    def wait_to_begin(self, timeout: float | None = None) -> bool:
-        return False
-
-
 class EndingNamespace(ClusterApi):
     """A cluster that refuses to delete a namespace again while it ends, and shows it a few times more."""
 
@@ -82,7 +67,7 @@ class EndingNamespace(ClusterApi):
 def test_namespace_that_is_ending_already_is_awaited_until_it_or_its_name_is_free(seen: list[str]) -> None:
     cluster = EndingNamespace(list(seen))
     gone = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "rl", "uid": "u1"}}
-    ClusterObjects(cluster, "lab/training").delete("kubernetes:core/v1:Namespace", gone, Patient())
+    ClusterObjects(cluster, "lab/training").delete("kubernetes:core/v1:Namespace", gone, VirtualTime())
     assert "u1" not in cluster.uids
 
 
@@ -94,16 +79,16 @@ def test_create_that_was_cut_short_adopts_no_object_of_others(run: Run) -> None:
 
     run.cluster.core.create_namespaced_config_map("default", {"metadata": {"name": "theirs"}})
     ours = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ours"}, "data": {"a": "1"}}
-    provider.create(token, ours, None, Patient())
+    provider.create(token, ours, None, VirtualTime())
     assert (located("theirs"), located("ours"), located("none")) == (None, "default/ours", "default/none")
 
 
 def test_definition_that_serves_no_version_ends_and_so_does_its_kind(run: Run) -> None:
-    definitions, body = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition()
+    body = definition()
     body["spec"]["versions"] = [{**each, "served": False} for each in body["spec"]["versions"]]
-    run.cluster.ask("POST", definitions, body)
+    run.cluster.ask("POST", DEFINITIONS, body)
     token, queue = "kubernetes:lab.example/v1:Queue", {"metadata": {"name": "q", "uid": "u"}}
     assert KubernetesProvider(run.settings).read(token, "q", queue) is None
-    KubernetesProvider(run.settings).delete(token, "q", queue, Patient())
-    run.cluster.ask("DELETE", f"{definitions}/{body['metadata']['name']}")
-    assert run.cluster.ask("GET", definitions)["items"] == []
+    KubernetesProvider(run.settings).delete(token, "q", queue, VirtualTime())
+    run.cluster.ask("DELETE", f"{DEFINITIONS}/{body['metadata']['name']}")
+    assert run.cluster.ask("GET", DEFINITIONS)["items"] == []

@@ -3,47 +3,32 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
-from kubernetes import client, config
+from kubernetes import client
 
-from bench.cloud.control import Control
-from bench.cloud.kubernetes.control import kubeconfig
-from bench.tests.kubernetes.conftest import LocalCluster
-from bench.tests.kubernetes.real_control_plane import real_control_plane
-from bench.tests.kubernetes.test_kubernetes_provider import Run, errors
+from bench.tests.kubernetes.conftest import LocalCluster, Run, connected
+from bench.tests.kubernetes.real_control_plane import real_control_plane, until
+from bench.tests.kubernetes.test_kubernetes_provider import declared, errors
 from bench.tests.kubernetes.test_stored_objects import DEFINITIONS, QUEUES, config_map, definition, deployment, queue
 
 pytestmark = pytest.mark.live
 
-_PATIENCE = 60.0
-
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    with real_control_plane(tmp_path_factory.mktemp("real")) as reached:
-        settings = client.Configuration()
-        config.load_kube_config_from_dict(kubeconfig(reached), client_configuration=settings)
-        with client.ApiClient(settings) as api:
-            yield LocalCluster(Control("http://127.0.0.1:1"), api, reached)
+    real = real_control_plane(tmp_path_factory.mktemp("real"))
+    with real as reached, connected(reached) as found:
+        yield found
 
 
 def test_the_server_knows_which_version_it_is(real: LocalCluster) -> None:
     """Kueue does not start beside one that says none."""
     assert client.VersionApi(real.core.api_client).get_code().git_version.startswith("v1.36.")
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come to hold"
-        time.sleep(0.1)
 
 
 @pytest.fixture
@@ -122,8 +107,9 @@ def test_store_answers_as_the_real_server(both: list[LocalCluster], case: str) -
 def test_fields_have_the_owners_that_the_real_server_gives_them(both: list[LocalCluster]) -> None:
     told = []
     for each in both:
-        each.apply(deployment(name="main", image="one", ports=[{"containerPort": 80, "protocol": "TCP"}]), by="one")
-        each.apply(deployment(name="side", image="two"), by="two")
+        main = deployment(name="main", image="one", ports=[{"containerPort": 80, "protocol": "TCP"}])
+        each.ask("PATCH", f"{WEB}?fieldManager=one", main, content=APPLY)
+        each.ask("PATCH", f"{WEB}?fieldManager=two", deployment(name="side", image="two"), content=APPLY)
         done = each.ask("PATCH", WEB, {"metadata": {"labels": {"x": "1"}}}, content="application/merge-patch+json")
         owned = done["metadata"]["managedFields"]
         told.append({
@@ -138,7 +124,5 @@ def run(real: LocalCluster, tmp_path: Path) -> Run:
 
 
 def test_helm_release_is_refused_with_the_engine_that_has_helm(run: Run) -> None:
-    def program(opts: pulumi.ResourceOptions) -> None:
-        kubernetes.helm.v3.Release("kueue", name="kueue", chart="kueue", opts=opts)
-
-    assert "use --engine pulumi" in errors(run.up(program))
+    release = declared(kubernetes.helm.v3.Release, "kueue", name="kueue", chart="kueue")
+    assert "use --engine pulumi" in errors(run.up(release))

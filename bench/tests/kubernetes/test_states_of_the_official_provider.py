@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from bench.providers.kubernetes import releases
 from bench.providers.kubernetes.provider import KubernetesProvider
 from bench.providers.kubernetes.quantities import canonical
-from bench.tests.kubernetes.conftest import LocalCluster
-from bench.tests.kubernetes.test_kubernetes_provider import Run
+from bench.tests.kubernetes.conftest import Run
 from bench.tests.kubernetes.test_stored_objects import config_map
 
 RELEASE: dict[str, Any] = {
@@ -55,12 +53,11 @@ def test_a_release_whose_state_has_what_helm_takes_of_the_unsaid_is_unchanged() 
     assert list(releases.compare(RELEASE | {"timeout": 300}, filled | {"lint": True}).detailed) == ["lint"]
 
 
-def test_a_refresh_keeps_the_name_under_which_an_object_was_applied(cluster: LocalCluster, tmp_path: Path) -> None:
-    run = Run(cluster, tmp_path)
+def test_a_refresh_keeps_the_name_under_which_an_object_was_applied(run: Run) -> None:
     inputs = config_map(x="1")
-    cluster.apply(inputs, by="pulumi-kubernetes-0badcafe")
-    cluster.ask("PATCH", "/api/v1/namespaces/default/configmaps/a", {"data": {"y": "2"}},
-                content="application/merge-patch+json")  # fmt: skip
+    path = "/api/v1/namespaces/default/configmaps/a?fieldManager=pulumi-kubernetes-0badcafe"
+    run.cluster.ask("PATCH", path, inputs, content="application/apply-patch+yaml")
+    run.cluster.core.patch_namespaced_config_map("a", "default", {"data": {"y": "2"}})
     provider = KubernetesProvider(run.settings, stack="lab/training")
     read = provider.read("kubernetes:core/v1:ConfigMap", "default/a", inputs)
     assert read is not None

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kubernetes import client, config
+from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
-from bench.cloud.kubernetes.control import kubeconfig
-from bench.tests.kubernetes.real_control_plane import real_control_plane
+from bench.tests.kubernetes.conftest import connected
+from bench.tests.kubernetes.real_control_plane import real_control_plane, until
 from infra.jobs.jobset import jobset
 from tests.jobs.test_jobset import REQUESTS
 from tests.model import queued, workloads
@@ -26,31 +25,25 @@ KINDS = ("Namespace", "ServiceAccount", "ValidatingAdmissionPolicy", "Validating
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A cluster with the namespaces of teams, and what is declared of the pods in them."""
-    with real_control_plane(tmp_path_factory.mktemp("real")) as reached:
-        settings = client.Configuration()
-        config.load_kube_config_from_dict(kubeconfig(reached), client_configuration=settings)
-        with client.ApiClient(settings) as api:
-            # As `LocalCluster.core` has it: bodies are plain objects.
-            core: Any = client.CoreV1Api(api)
-            admission: Any = client.AdmissionregistrationV1Api(api)
-            for each in queued.objects(queued.stack()):
-                if each["kind"] not in KINDS:
-                    continue
-                if each["kind"] == "Namespace":
-                    core.create_namespace(each)
-                elif each["kind"] == "ServiceAccount":
-                    core.create_namespaced_service_account(each["metadata"]["namespace"], each)
-                elif each["kind"] == "ValidatingAdmissionPolicy":
-                    admission.create_validating_admission_policy(each, field_validation="Strict")
-                else:
-                    admission.create_validating_admission_policy_binding(each, field_validation="Strict")
-            own = {"metadata": {"name": "operator"}, "automountServiceAccountToken": False}
-            core.create_namespaced_service_account(TEAM, own)
-            deadline = time.monotonic() + 60
-            while "shares a namespace" not in refusal(core, pod(hostNetwork=True)):
-                assert time.monotonic() < deadline, "the policy does not come to hold"
-                time.sleep(0.2)
-            yield core
+    real = real_control_plane(tmp_path_factory.mktemp("real"))
+    with real as reached, connected(reached) as cluster:
+        core = cluster.core
+        admission: Any = client.AdmissionregistrationV1Api(cluster.api)
+        for each in queued.objects(queued.stack()):
+            if each["kind"] not in KINDS:
+                continue
+            if each["kind"] == "Namespace":
+                core.create_namespace(each)
+            elif each["kind"] == "ServiceAccount":
+                core.create_namespaced_service_account(each["metadata"]["namespace"], each)
+            elif each["kind"] == "ValidatingAdmissionPolicy":
+                admission.create_validating_admission_policy(each, field_validation="Strict")
+            else:
+                admission.create_validating_admission_policy_binding(each, field_validation="Strict")
+        own = {"metadata": {"name": "operator"}, "automountServiceAccountToken": False}
+        core.create_namespaced_service_account(TEAM, own)
+        until(lambda: "shares a namespace" in refusal(core, pod(hostNetwork=True)))
+        yield core
 
 
 def pod(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
@@ -196,11 +189,12 @@ def test_namespaces_of_no_team_are_none_of_the_policys(core: Any) -> None:
 def test_the_policy_is_well_typed_for_pods(core: Any) -> None:
     """The server tells which expressions name fields that no pod has."""
     admission: Any = client.AdmissionregistrationV1Api(core.api_client)
-    deadline = time.monotonic() + 30
-    while (found := admission.list_validating_admission_policy().items[0]).status.type_checking is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    assert found.status.type_checking.expression_warnings is None
+
+    def checked() -> Any:
+        return admission.list_validating_admission_policy().items[0].status.type_checking
+
+    until(lambda: checked() is not None)
+    assert checked().expression_warnings is None
 
 
 def test_no_token_of_the_cluster_is_mounted_in_a_pod_of_a_job(core: Any) -> None:
