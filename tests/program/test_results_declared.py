@@ -45,7 +45,9 @@ def test_a_result_writer_writes_below_the_prefix_of_its_repository_alone() -> No
     declared = built("nightly", nightly(RESULTS))
     grants = [each.inputs for each in declared.of("BucketIAMMember") if each.inputs["bucket"] == "lab-results"]
     objects = 'resource.name.startsWith("projects/_/buckets/lab-results/objects/{}")'
-    for writer in result_writers(load_stack(the_lab(), "ci")):
+    writers = result_writers(load_stack(the_lab(), "ci"))
+    assert {each["member"] for each in grants} == {f"serviceAccount:{each.email}" for each in writers}
+    for writer in writers:
         has = {
             each["role"].rpartition(".")[2]: each.get("condition", {}).get("expression")
             for each in grants
