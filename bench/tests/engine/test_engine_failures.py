@@ -143,23 +143,19 @@ def test_no_more_than_the_parallel_limit_is_under_way(world: World) -> None:
     assert most == 3
 
 
-@pytest.fixture
-def unknown_id(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
-    """A world in which a create was cut off, of a type whose ids only the API chooses."""
+def test_a_create_whose_id_only_the_api_knows_is_not_doubled_and_forgotten_by_a_refresh(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.run(lambda: Vm("a"))
     document = json.loads(world.files.checkpoint.read_text())
     latest = document["checkpoint"]["latest"]
     latest["pending_operations"] = [{"type": "creating", "resource": latest["resources"].pop()}]
     world.files.checkpoint.write_text(json.dumps(document))
     monkeypatch.setattr(FakeProvider, "locate", lambda self, token, inputs: None)
-    return world
-
-
-def test_a_create_whose_id_only_the_api_knows_is_not_doubled_and_forgotten_by_a_refresh(unknown_id: World) -> None:
-    for operation in (unknown_id.preview, unknown_id.up, unknown_id.destroy):
+    for operation in (world.preview, world.up, world.destroy):
         with pytest.raises(EngineError, match=r"delete it there if it exists, then run `\./tidepool refresh ci`"):
             operation()
-    assert [one.message for one in unknown_id.refresh().diagnostics] == [
+    assert [one.message for one in world.refresh().diagnostics] == [
         "a (fake:index:Vm) was being created when the last run ended: forgotten, since its id is not known"
     ]
-    assert "pending_operations" not in unknown_id.checkpoint
+    assert "pending_operations" not in world.checkpoint

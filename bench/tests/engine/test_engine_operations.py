@@ -11,7 +11,7 @@ import pulumi
 import pytest
 from pulumi import Alias, CustomTimeouts, ResourceOptions
 
-from bench.tests.engine.fake import FakeProvider, Group, Net, Vm
+from bench.tests.engine.fake import NET, FakeProvider, Group, Net, Vm
 from bench.tests.engine.world import World, ops, problems, step, verify
 
 
@@ -87,49 +87,15 @@ def test_deletes_come_after_creates_and_dependents_go_first(world: World) -> Non
     ]
 
 
-def test_one_urn_for_two_resources_is_refused_before_anything_is_made(world: World) -> None:
-    def program() -> None:
-        Vm("twin")
-        Vm("twin")
-
-    world.program = program
-    plan = world.up()
-    assert "duplicate resource URN" in problems(plan)[0]
-    assert not world.cloud.things
-
-
-def test_a_provider_the_engine_does_not_have_is_refused_by_name_before_anything_is_made(world: World) -> None:
-    class Bucket(pulumi.CustomResource):
-        def __init__(self) -> None:
-            super().__init__("aws:s3/bucket:Bucket", "bucket", {})
-
-    def program() -> None:
-        Vm("a")
-        Bucket()
-
-    world.program = program
-    assert "provider aws" in problems(world.up())[0]
-    assert not world.cloud.things
-
-
 def test_a_type_that_is_not_served_is_refused_by_name_with_the_place_of_its_row(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Odd(pulumi.CustomResource):
-        def __init__(self) -> None:
-            super().__init__("fake:index:Odd", "odd", {})
-
-    world.program = lambda: (Vm("a"), Odd())
+    world.program = lambda: (Vm("a"), pulumi.CustomResource("fake:index:Odd", "odd", {}))
     plan = world.up()
     assert problems(plan)[0].endswith("does not serve fake:index:Odd: use --engine pulumi")
     assert not world.cloud.things
     monkeypatch.setattr(FakeProvider, "package", "gcp")
     assert "write its row in bench/providers/google/tables (docs/architecture.md), or use" in problems(world.up())[0]
-
-
-class Theirs(pulumi.CustomResource):
-    def __init__(self) -> None:
-        super().__init__("fake:index:Net", "a", {}, ResourceOptions(id="net/theirs"))
 
 
 def hooked() -> Vm:
@@ -141,7 +107,9 @@ def hooked() -> Vm:
     ("asks", "said"),
     [
         (hooked, "hook"),
-        (Theirs, "the look-up of a fake:index:Net"),
+        (lambda: [Vm("twin"), Vm("twin")], "duplicate resource URN"),
+        (lambda: (Vm("a"), pulumi.CustomResource("aws:s3/bucket:Bucket", "bucket", {})), "provider aws"),
+        (lambda: pulumi.CustomResource(NET, "a", {}, ResourceOptions(id="net/theirs")), f"the look-up of a {NET}"),
         (lambda: Vm("a", script=pulumi.StringAsset("x")), "an asset"),
         (lambda: Vm("a", opts=ResourceOptions(aliases=[Alias(name="b")])), "aliases"),
         (lambda: Vm("a", opts=ResourceOptions(aliases=[Alias(parent=pulumi.ROOT_STACK_RESOURCE)])), "aliases"),
@@ -208,12 +176,8 @@ def test_default_providers_are_in_no_plan_and_in_no_count(world: World) -> None:
 
 @pytest.mark.parametrize("noted", [{}, {"__internal": {}}], ids=["ours", "the official CLI's"])
 def test_an_explicit_provider_is_used_with_its_own_settings(world: World, noted: dict[str, Any]) -> None:
-    class Fake(pulumi.ProviderResource):
-        def __init__(self) -> None:
-            super().__init__("fake", "mine", {"project": "other"})
-
     def program() -> None:
-        Vm("a", opts=ResourceOptions(provider=Fake()))
+        Vm("a", opts=ResourceOptions(provider=pulumi.ProviderResource("fake", "mine", {"project": "other"})))
 
     world.run(program)
     provider = world.state["mine"]

@@ -15,16 +15,13 @@ from infra.model.errors import EngineError
 from infra.model.plan import Status
 
 
-def vm(
-    name: str = "a", opts: ResourceOptions | None = None, *, token: str | None = None, **props: object
-) -> Callable[[], None]:
-    """A program of one VM, whose token is secret."""
+def vm(opts: ResourceOptions | None = None, **props: object) -> Callable[[], object]:
+    """A program of one VM."""
+    return lambda: Vm("a", opts=opts, **props)
 
-    def program() -> None:
-        secret = {} if token is None else {"token": Output.secret(token)}
-        Vm(name, opts=opts, **props, **secret)
 
-    return program
+def secretly(token: str) -> Callable[[], object]:
+    return lambda: Vm("a", token=Output.secret(token))
 
 
 def test_many_protected_resources_are_refused_in_one_message_with_a_list(world: World) -> None:
@@ -88,7 +85,7 @@ def test_a_secret_input_is_ciphertext_in_the_state_and_masked_everywhere_else(wo
     assert "hush-hush" not in text
     assert "psst-psst" not in text
     assert (step(plan, "a").new_inputs or {})["token"] == "[secret]"
-    changed = world.run(vm(token="other-one"))
+    changed = world.run(secretly("other-one"))
     assert step(changed, "a").diff["token"].before == "[secret]"
     assert "other-one" not in repr(changed) + repr(world.events)
 
@@ -96,7 +93,7 @@ def test_a_secret_input_is_ciphertext_in_the_state_and_masked_everywhere_else(wo
 def test_no_secret_reaches_the_journal(world: World) -> None:
     seen: list[str] = []
     world.cloud.after = lambda *_: seen.extend(path.read_text() for path in world.files.journals.iterdir())
-    world.run(vm(token="hush-hush"))
+    world.run(secretly("hush-hush"))
     assert "creating" in seen[0]
     assert "hush-hush" not in seen[0]
 
@@ -114,7 +111,7 @@ def test_declared_secret_outputs_and_those_of_the_provider_are_secret(world: Wor
 
 
 def test_a_wrong_passphrase_is_refused(world: World) -> None:
-    world.run(vm(token="hush"))
+    world.run(secretly("hush"))
     world.passphrase = "wrong"
     with pytest.raises(EngineError, match="incorrect passphrase"):
         world.up()
