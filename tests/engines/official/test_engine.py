@@ -88,17 +88,7 @@ def test_registries_of_a_stack_that_is_not_deployed_name_the_command_that_deploy
 
 def test_options_of_the_request_reach_the_cli(request_: EngineRequest) -> None:
     cli = ScriptedCli(script(up=says(Answer(events="up-create"))))
-    chosen = EngineRequest(
-        root=request_.root,
-        home=request_.home,
-        stack="ci",
-        cloud=CloudName.LOCAL,
-        cloud_url=request_.cloud_url,
-        parallel=7,
-        targets=("urn:a", "urn:b"),
-        continue_on_error=True,
-        refresh=True,
-    )
+    chosen = replace(request_, parallel=7, targets=("urn:a", "urn:b"), continue_on_error=True, refresh=True)
     engine(chosen, cli).up()
     (command,) = cli.asked("up")
     for words in ("--parallel 7", "--target urn:a", "--target urn:b", "--continue-on-error", "--refresh", "--stack ci"):
@@ -182,20 +172,14 @@ def test_a_protected_resource_keeps_all_of_the_stack(request_: EngineRequest) ->
     assert run.failed
 
 
-def test_no_operation_asks_for_secrets_in_clear(request_: EngineRequest) -> None:
-    names = {"up": "up-create", "refresh": "refresh-gone", "destroy": "destroy-protected", "preview": "preview-create"}
-    cli = ScriptedCli(script(**{operation: says(Answer(events=name)) for operation, name in names.items()}))
-    for operation in names:
-        getattr(engine(request_, cli), operation)()
-    assert not [call for call in cli.calls if "--show-secrets" in call]
-
-
 def test_a_stack_without_state_has_no_outputs(request_: EngineRequest) -> None:
     assert engine(request_, ScriptedCli(script(stack_output=says(NO_STACK)))).outputs() == {}
 
 
 @pytest.mark.parametrize("operation", ["preview", "up", "refresh", "destroy"])
-def test_the_checkout_stays_as_it_was(request_: EngineRequest, operation: str) -> None:
+def test_the_checkout_stays_as_it_was_and_no_secret_is_asked_for_in_clear(
+    request_: EngineRequest, operation: str
+) -> None:
     before = {path: path.read_bytes() for path in request_.root.rglob("*") if path.is_file()}
     names = {"preview": "preview-create", "up": "up-create", "refresh": "refresh-gone", "destroy": "destroy-protected"}
 
@@ -207,4 +191,5 @@ def test_the_checkout_stays_as_it_was(request_: EngineRequest, operation: str) -
 
     cli = ScriptedCli(script(**{operation: writes_into_its_stack_file}))
     getattr(engine(request_, cli), operation)()
+    assert not [call for call in cli.calls if "--show-secrets" in call]
     assert {path: path.read_bytes() for path in request_.root.rglob("*") if path.is_file()} == before

@@ -81,10 +81,6 @@ def settled(state: State) -> list[str]:
 def test_what_the_cloud_has_is_adopted_and_what_it_lacks_is_forgotten() -> None:
     state = State(lacking=("tpu-ci-us-west4-a-4",))
     said = settled(state)
-    assert sorted(name for name in state.names if name.startswith("tpu-ci-us")) == [
-        f"tpu-ci-us-west4-a-{index}" for index in (0, 1, 2, 3)
-    ]
-    assert state.in_flight == []
     assert "an earlier run was killed" in said[0]
     assert said[-1].endswith("since they do not exist in the cloud: tpu-ci-us-west4-a-4")
 

@@ -75,14 +75,10 @@ def test_a_preview_from_a_file_is_the_preview_from_events(name: str) -> None:
     }
 
 
-def test_a_file_that_is_no_preview_is_refused_with_the_command_that_makes_one() -> None:
+@pytest.mark.parametrize("read", [{"version": 3}, "Previewing update (ci):"])
+def test_a_file_that_is_no_preview_is_refused_with_the_command_that_makes_one(read: dict[str, int] | str) -> None:
     with pytest.raises(EngineError, match="preview --json --show-sames"):
-        plan_from_preview_json({"version": 3}, stack="ci", cloud="google")
-
-
-def test_text_that_is_no_json_is_refused_with_the_command_that_makes_one() -> None:
-    with pytest.raises(EngineError, match="preview --json --show-sames"):
-        plan_from_preview_json("Previewing update (ci):", stack="ci", cloud="google")
+        plan_from_preview_json(read, stack="ci", cloud="google")
 
 
 @pytest.mark.parametrize("name", ["up-create", "up-replace", "preview-replace", "up-failed"])

@@ -70,17 +70,12 @@ def test_the_cli_may_write_into_the_copy_and_the_checkout_stays_as_it_was(checko
     assert list((checkout / ".tidepool" / "work").iterdir()) == []
 
 
-def test_the_copy_keeps_every_declared_value_and_points_the_provider_at_the_local_cloud(checkout: Path) -> None:
-    with project_copy(request(checkout), salt=None) as folder:
+def test_the_copy_points_the_provider_at_the_local_cloud_and_is_encrypted_with_the_states_key(checkout: Path) -> None:
+    with project_copy(request(checkout), salt="v1:abc") as folder:
         settings = yaml.safe_load((folder / "stacks" / "Pulumi.ci.yaml").read_text())
     declared = yaml.safe_load(STACK_FILE)["config"]
     assert {key: settings["config"][key] for key in declared} == declared
     assert settings["config"]["gcp:tpuV2CustomEndpoint"] == f"{URL}/v2alpha1/"
-
-
-def test_the_copy_is_not_encrypted_with_the_committed_key_but_with_the_states(checkout: Path) -> None:
-    with project_copy(request(checkout), salt="v1:abc") as folder:
-        settings = yaml.safe_load((folder / "stacks" / "Pulumi.ci.yaml").read_text())
     assert settings["encryptionsalt"] == "v1:abc"
     assert "secretsprovider" not in settings
     assert "encryptedkey" not in settings
@@ -102,11 +97,16 @@ def test_every_service_that_is_declared_has_an_endpoint() -> None:
     assert {f"{of[module]}CustomEndpoint" for module in modules} <= ENDPOINTS.keys()
 
 
-def test_no_google_credentials_reach_the_provider_on_the_local_cloud(checkout: Path) -> None:
+def asked(of: EngineRequest, backend: str | None) -> ScriptedCli:
+    """A CLI that was asked who works with it."""
     cli = ScriptedCli({"whoami": [says(Answer())]})
-    place = StateLocation(backend="file:///nowhere", passphrase="words")
-    with workspace(request(checkout), place, cli) as work:
+    with workspace(of, StateLocation(backend=backend, passphrase="words"), cli) as work:
         work.ask("whoami")
+    return cli
+
+
+def test_no_google_credentials_reach_the_provider_on_the_local_cloud(checkout: Path) -> None:
+    cli = asked(request(checkout), "file:///nowhere")
     assert cli.environment["GOOGLE_APPLICATION_CREDENTIALS"] == ""
     assert cli.environment["GOOGLE_OAUTH_ACCESS_TOKEN"] == "local-cloud"
     assert cli.environment["PULUMI_BACKEND_URL"] == "file:///nowhere"
@@ -114,9 +114,7 @@ def test_no_google_credentials_reach_the_provider_on_the_local_cloud(checkout: P
 
 def test_clusters_of_the_local_cloud_are_asked_with_a_token_that_is_not_googles(checkout: Path) -> None:
     """A kubeconfig of GKE names its plugin, which the CLI's provider starts by name."""
-    cli = ScriptedCli({"whoami": [says(Answer())]})
-    with workspace(request(checkout), StateLocation(backend="file:///nowhere", passphrase="words"), cli) as work:
-        work.ask("whoami")
+    cli = asked(request(checkout), "file:///nowhere")
     found = shutil.which("gke-gcloud-auth-plugin", path=cli.environment["PATH"])
     assert found is not None
     said = json.loads(subprocess.run([found], check=True, capture_output=True, text=True).stdout)
@@ -124,31 +122,31 @@ def test_clusters_of_the_local_cloud_are_asked_with_a_token_that_is_not_googles(
 
 
 def test_on_google_the_cli_works_in_the_checkout_with_the_users_credentials(checkout: Path) -> None:
-    cli = ScriptedCli({"whoami": [says(Answer())]})
-    with workspace(request(checkout, CloudName.GOOGLE), StateLocation(backend=None, passphrase="words"), cli) as work:
-        work.ask("whoami")
+    cli = asked(request(checkout, CloudName.GOOGLE), None)
     assert cli.folders == [str(checkout)]
     assert "PULUMI_BACKEND_URL" not in cli.environment
     assert "GOOGLE_APPLICATION_CREDENTIALS" not in cli.environment
 
 
-def test_the_users_backend_wins_for_the_local_cloud(checkout: Path) -> None:
-    assert place_of(request(checkout), {"PULUMI_BACKEND_URL": "file:///state"}).backend == "file:///state"
-
-
-def test_each_cloud_has_a_state_of_its_own(checkout: Path) -> None:
-    place = place_of(request(checkout), {})
-    assert place.backend == f"file://{checkout}/.tidepool/state/local"
+@pytest.mark.parametrize(
+    ("cloud", "users", "backend"),
+    [
+        (CloudName.LOCAL, "file:///state", "file:///state"),
+        (CloudName.LOCAL, None, "file://{}/.tidepool/state/local"),
+        (CloudName.GOOGLE, None, None),
+        (CloudName.GOOGLE, "gs://s", "gs://s"),
+    ],
+)
+def test_the_users_backend_wins_and_the_local_cloud_has_a_state_of_its_own(
+    checkout: Path, cloud: CloudName, users: str | None, backend: str | None
+) -> None:
+    environ = {"PULUMI_BACKEND_URL": users} if users else {}
+    assert place_of(request(checkout, cloud), environ).backend == (backend and backend.format(checkout))
 
 
 def test_a_shared_backend_is_refused_for_the_local_cloud(checkout: Path) -> None:
     with pytest.raises(EngineError, match="gs://lab-state"):
         place_of(request(checkout), {"PULUMI_BACKEND_URL": "gs://lab-state"})
-
-
-def test_on_google_the_clis_own_login_counts(checkout: Path) -> None:
-    assert place_of(request(checkout, CloudName.GOOGLE), {}).backend is None
-    assert place_of(request(checkout, CloudName.GOOGLE), {"PULUMI_BACKEND_URL": "gs://s"}).backend == "gs://s"
 
 
 def stack_files(root: Path) -> Path:
@@ -173,6 +171,9 @@ def test_providers_in_the_state_are_pointed_at_this_runs_cloud_and_nothing_in_fl
     latest = document("killed.json")["deployment"]
     path = stack_files(tmp_path) / "ci.json"
     path.write_text(json.dumps({"version": 3, "checkpoint": {"stack": "ci", "latest": latest}}))
+    before = path.read_bytes()
+    filestate.readable(f"file://{tmp_path}", "ci", "words", {})
+    assert path.read_bytes() == before, "a state for Google"
     filestate.readable(f"file://{tmp_path}", "ci", "words", SETTINGS)
     after = json.loads(path.read_text())["checkpoint"]["latest"]
     (provider,) = [each for each in after["resources"] if each["type"] == "pulumi:providers:gcp"]
@@ -182,12 +183,3 @@ def test_providers_in_the_state_are_pointed_at_this_runs_cloud_and_nothing_in_fl
     written = path.stat().st_mtime_ns
     filestate.readable(f"file://{tmp_path}", "ci", "words", SETTINGS)
     assert path.stat().st_mtime_ns == written
-
-
-def test_a_state_for_google_is_not_written_to(tmp_path: Path) -> None:
-    latest = document("killed.json")["deployment"]
-    path = stack_files(tmp_path) / "ci.json"
-    path.write_text(json.dumps({"version": 3, "checkpoint": {"stack": "ci", "latest": latest}}))
-    before = path.read_bytes()
-    filestate.readable(f"file://{tmp_path}", "ci", "words", {})
-    assert path.read_bytes() == before
