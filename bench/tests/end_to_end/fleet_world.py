@@ -118,4 +118,4 @@ def assert_as_declared(world: World, cloud: TestCloud, fleet: Vms) -> None:
         assert resource["id"] == standing[name]["name"]
     plan = world.preview(fleet, Options(refresh=True))
     assert complaints(plan) == []
-    assert set(plan.summary) - {"same"} == {op for op, count in plan.summary.items() if op != "same" and not count}
+    assert {step.op for step in plan.steps} == {Op.SAME}
