@@ -22,12 +22,12 @@ FULL = bound("reserved", 8)
 POOL = "ct5lp-hightpu-4t-2x2-a-spot"
 
 
-def vm(op: Op, pool: str = "a", index: int = 0, *, accelerator: str = "v5litepod-4") -> Step:
-    name = f"{pool}-{ZONE}-{index}"
+def vm(op: Op, pool: str = "a", index: int = 0, *, accelerator: str = "v5litepod-4", zone: str = ZONE) -> Step:
+    name = f"{pool}-{zone}-{index}"
     inputs = {
         "acceleratorType": accelerator,
         "project": PROJECT,
-        "zone": ZONE,
+        "zone": zone,
         "labels": {"tidepool-pool": pool.partition("-")[0]},
         "schedulingConfig": {"reserved": True},
     }
@@ -42,16 +42,15 @@ def other(op: Op, name: str, type_: str = GRANT) -> Step:
 def nodes(before: int, after: int) -> Step:
     """A node pool of one-host slices."""
 
-    def inputs(count: int) -> dict[str, Any]:
-        labels = {"tidepool-slices": "train", "tidepool-accelerator": "v5litepod-4"}
-        affinity = {"consumeReservationType": "SPECIFIC_RESERVATION"}
-        config = {"resourceLabels": labels, "reservationAffinity": affinity}
-        return {"nodeConfig": config, "nodeLocations": [ZONE], "project": PROJECT, "nodeCount": count}
+    labels = {"tidepool-slices": "train", "tidepool-accelerator": "v5litepod-4"}
+    config = {"resourceLabels": labels, "reservationAffinity": {"consumeReservationType": "SPECIFIC_RESERVATION"}}
+    inputs = {"nodeConfig": config, "nodeLocations": [ZONE], "project": PROJECT}
+    step = other(Op.UPDATE, POOL, "gcp:container/nodePool:NodePool")
+    return replace(step, old_inputs={**inputs, "nodeCount": before}, new_inputs={**inputs, "nodeCount": after})
 
-    kind = "gcp:container/nodePool:NodePool"
-    return Step(
-        op=Op.UPDATE, urn=f"urn::{POOL}", type=kind, name=POOL, old_inputs=inputs(before), new_inputs=inputs(after)
-    )
+
+def plan(*steps: Step) -> Plan:
+    return Plan(stack="ci", engine="fake", cloud="local", steps=steps)
 
 
 def name(pool: str, index: int = 0) -> str:
@@ -106,7 +105,7 @@ class Lab:
         yield
 
     def up(self, *steps: Step, bounds: Sequence[Bound] = (FULL,), away: Fallbacks | None = None, **given: Any) -> Plan:
-        self.plan = Plan(stack="ci", engine="fake", cloud="local", steps=steps)
+        self.plan = plan(*steps)
         run = apply(self.plan, bounds, self.make, self.tell, away, self.hold, **{"at_once": True, **given})
         self.bad = {step.name: (step.status, step.error) for step in run.steps if step.status is not Status.DONE}
         self.blamed = [each.message for each in run.diagnostics if each.severity == "error"]
@@ -136,7 +135,7 @@ class _Pass:
                 status = Status.FAILED if error else Status.DONE
                 ended.append(replace(step, op=op, status=status, error=error, seconds=1.23456))
         said = (Diagnostic(severity="warning", message=f"pass {len(self.lab.asked)}"),)
-        return Plan(stack="ci", engine="fake", cloud="local", steps=tuple(ended), diagnostics=said, outputs={"n": 1})
+        return replace(plan(*ended), diagnostics=said, outputs={"n": 1})
 
     def up(self, listener: Listener | None = None, *, planned: Plan) -> Plan:
         assert listener
@@ -154,11 +153,8 @@ class _Pass:
         gone = [replace(step, op=Op.DELETE) for step in self.lab.plan.steps if step.urn in self.targets]
         return self._run(gone)
 
-    def forget(self, listener: Listener | None = None, *, planning: bool = False) -> Plan:
-        raise NotImplementedError("no pass of an apply forgets")
-
     def adopt(self, listener: Listener | None = None, *, planned: Plan | None = None) -> Plan:
         assert listener
         assert planned is None
         self._asked("adopt")
-        return Plan(stack="ci", engine="fake", cloud="local", steps=self.lab.adopted)
+        return plan(*self.lab.adopted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,10 @@ class StandingWorld:
 
     @property
     def engine(self) -> EmbeddedEngine:
-        return EmbeddedEngine(self.request, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
+        return self.engine_of()
+
+    def engine_of(self, **options: Any) -> EmbeddedEngine:
+        return EmbeddedEngine(replace(self.request, **options), environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
 
     @property
     def config(self) -> StackConfig:

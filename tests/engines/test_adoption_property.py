@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ MOST_MOMENTS = 300
 LENGTH = 9
 WEIGHTS = {"declare": 4, "up": 3, "kill": 5, "stockout": 2, "sweep": 3, "refresh": 1}
 Moves = list[tuple[str, tuple[float | str, ...]]]
-"""What befalls a fleet: a method of EmbeddedFleet, and its arguments."""
+"""What befalls a fleet: a method of EmbeddedFleet or of its world, and its arguments."""
 
 
 def moves(seed: int) -> Moves:
@@ -44,9 +44,6 @@ class EmbeddedFleet:
     world: StandingWorld
     ups: DyingUps
     died: int = 0
-
-    def declare(self, count: int, accelerator: str) -> None:
-        self.world.declare(count, accelerator)
 
     def up(self) -> Plan:
         return self.world.engine.up()
@@ -85,17 +82,11 @@ def converges(seed: int, folder: Path, cloud: TestCloud, ups: DyingUps) -> int:
     world = StandingWorld.at(folder / str(seed), cloud)
     fleet, sequence = EmbeddedFleet(world, ups), moves(seed)
     for verb, given in sequence:
-        getattr(fleet, verb)(*given)
+        getattr(world if verb == "declare" else fleet, verb)(*given)
     cloud.control.mend()
     cloud.control.advance(3600)
-    assert_settles(fleet, sequence)
-    return fleet.died
-
-
-def assert_settles(fleet: EmbeddedFleet, sequence: Moves) -> None:
-    world = fleet.world
     told = " > ".join(map(str, sequence))
-    control = world.cloud.control
+    control = cloud.control
     after = control.log(limit=1)[-1]["number"]
     run = world.engine.up()
     assert not run.failed, f"{told}: {[step.error for step in run.steps if step.error]} {run.diagnostics}"
@@ -107,16 +98,12 @@ def assert_settles(fleet: EmbeddedFleet, sequence: Moves) -> None:
     again = world.engine.preview()
     assert not changed(again), f"{told}: {changed(again)}"
     assert {step.op for step in again.steps} == {Op.SAME}, told
+    return fleet.died
 
 
-def test_one_more_up_makes_the_fleet_as_declared(tmp_path: Path, quick_cloud: TestCloud, ups: DyingUps) -> None:
-    died = sum(converges(seed, tmp_path, quick_cloud, ups) for seed in (4, 6))
-    assert died > 5, "the sequences are to have kills in them"
-
-
-@pytest.mark.heavy
-def test_one_more_up_makes_the_fleet_as_declared_in_many_sequences(
-    tmp_path: Path, quick_cloud: TestCloud, ups: DyingUps
+@pytest.mark.parametrize("seeds", [(4, 6), pytest.param(range(100, 160), marks=pytest.mark.heavy)])
+def test_one_more_up_makes_the_fleet_as_declared(
+    tmp_path: Path, quick_cloud: TestCloud, ups: DyingUps, seeds: Iterable[int]
 ) -> None:
-    for seed in range(100, 160):
-        converges(seed, tmp_path, quick_cloud, ups)
+    died = sum(converges(seed, tmp_path, quick_cloud, ups) for seed in seeds)
+    assert died > 5, "the sequences are to have kills in them"

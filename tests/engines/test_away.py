@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bench.cloud.testing import TestCloud
-from bench.embedded import EmbeddedEngine
 from infra.engines.away import vms_away
 from infra.engines.passes import Hold
 from infra.engines.phased import apply
@@ -78,14 +75,9 @@ def standing(world: StandingWorld) -> set[tuple[str, str]]:
 
 def up(world: StandingWorld, hold: Hold | None = None) -> Plan:
     """As `./tidepool up` does it. hold: what waits before VMs go; without one they go at once."""
-
-    def make(**options: Any) -> EmbeddedEngine:
-        request = replace(world.request, **options)
-        return EmbeddedEngine(request, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
-
     plan = world.engine.preview()
     away = vms_away(world.request, plan, lambda _: None)
-    return apply(plan, limits(world.config), make, lambda _: None, away, hold, at_once=hold is None)
+    return apply(plan, limits(world.config), world.engine_of, lambda _: None, away, hold, at_once=hold is None)
 
 
 def test_what_goes_home_is_drained_at_its_fallback_only_once_home_has_it(world: StandingWorld) -> None:
@@ -112,8 +104,7 @@ def test_what_goes_home_is_drained_at_its_fallback_only_once_home_has_it(world: 
 
 def test_a_target_that_stands_at_a_fallback_is_deleted_there(world: StandingWorld) -> None:
     move(world, SECOND)
-    request = replace(world.request, targets=(vm_urn("lone", SECOND),))
-    engine = EmbeddedEngine(request, environ={"PULUMI_CONFIG_PASSPHRASE": "words"})
+    engine = world.engine_of(targets=(vm_urn("lone", SECOND),))
     told = {step.name for step in engine.preview_destroy().steps}
     run = engine.destroy()
     assert not run.failed, run.diagnostics

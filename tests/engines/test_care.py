@@ -6,20 +6,11 @@ import pytest
 
 from infra.engines.passes import next_pass, safe_to_continue
 from infra.model.plan import Op, Step
-from infra.model.planned_capacity import VM_TYPE
-
-GRANT = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
+from tests.engines.course_lab import other, vm
 
 
 def grant(op: Op) -> Step:
-    return Step(op=op, urn=f"urn:grant-{op}", type=GRANT, name=f"grant-{op}")
-
-
-def vm(op: Op, pool: str = "a", zone: str = "us-west4-a", index: int = 0) -> Step:
-    name = f"{pool}-{zone}-{index}"
-    inputs = {"acceleratorType": "v5litepod-4", "zone": zone, "labels": {"tidepool-pool": pool}}
-    old, new = (None if op is Op.CREATE else inputs), (None if op is Op.DELETE else inputs)
-    return Step(op=op, urn=f"urn:{name}", type=VM_TYPE, name=name, old_inputs=old, new_inputs=new)
+    return other(op, f"grant-{op}")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,9 +13,9 @@ from infra.engines.away import AwayVm, Fallbacks
 from infra.engines.passes import fleets
 from infra.model import bucket_names
 from infra.model.errors import EngineError
-from infra.model.plan import Op, Plan, Status, Step
+from infra.model.plan import Op, Status, Step
 from infra.model.planned_records import RECORDS_TYPE
-from tests.engines.course_lab import POOL, Lab, name, nodes, other, vm
+from tests.engines.course_lab import POOL, Lab, name, nodes, other, plan, vm
 from tests.engines.phase_world import PROJECT, ZONE, bound
 
 AGAIN = "run `./tidepool up ci` again: it does only what is missing"
@@ -233,79 +234,71 @@ def test_what_is_adopted_before_a_shrink_is_told_unless_the_plan_does_more_with_
 class Away(Fallbacks):
     """Fallbacks whose calls are written down; those of `stuck` fail."""
 
-    def __init__(
-        self, plan: Plan, *at: tuple[str, str], stuck: Mapping[str, str] | None, node: Mapping[str, Any]
-    ) -> None:
-        vms = [AwayVm(id=f"projects/{PROJECT}/locations/{zone}/nodes/{vm}", node=node, alone=True) for vm, zone in at]
-        super().__init__(None, vms, plan)
-        self.stuck = stuck or {}
-        self.calls: list[tuple[str, list[str]]] = []
+    stuck: Mapping[str, str]
+    calls: list[tuple[str, list[str]]]
 
     def change(self, vms: Sequence[AwayVm]) -> Mapping[str, str]:
-        self.calls.append(("change", [str(each) for each in vms]))
-        return {str(each): self.stuck[str(each)] for each in vms if str(each) in self.stuck}
+        return self._called("change", [str(each) for each in vms])
 
     def delete(self, vms: Sequence[AwayVm]) -> Mapping[str, str]:
-        self.calls.append(("delete", [str(each) for each in vms]))
-        return {str(each): self.stuck[str(each)] for each in vms if str(each) in self.stuck}
+        return self._called("delete", [str(each) for each in vms])
+
+    def _called(self, verb: str, vms: list[str]) -> Mapping[str, str]:
+        self.calls.append((verb, vms))
+        return {each: self.stuck[each] for each in vms if each in self.stuck}
 
 
-def away(
-    *steps: Step,
-    at: tuple[str, ...],
-    stuck: Mapping[str, str] | None = None,
-    state: str = "READY",
-    scheduling: Mapping[str, bool] | None = None,
-) -> Away:
-    plan = Plan(stack="ci", engine="fake", cloud="local", steps=steps)
-    node: dict[str, Any] = {"acceleratorType": "v5litepod-4", "state": state, "labels": {"tidepool-pool": "a"}}
-    node |= {"schedulingConfig": scheduling} if scheduling else {}
-    return Away(plan, *((each, "us-east1-c") for each in at), stuck=stuck, node=node)
+def away(*steps: Step, at: Sequence[str] = (A0,), stuck: Mapping[str, str] | None = None, **node: Any) -> Away:
+    node = {"acceleratorType": "v5litepod-4", "state": "READY", "labels": {"tidepool-pool": "a"}, **node}
+    place = f"projects/{PROJECT}/locations/us-east1-c/nodes"
+    made = Away(None, [AwayVm(id=f"{place}/{each}", node=node, alone=True) for each in at], plan(*steps))
+    made.stuck, made.calls = stuck or {}, []
+    return made
+
+
+AT_A, AT_B = f"{A0} in us-east1-c", f"{B0} in us-east1-c"
 
 
 def test_a_vm_at_a_fallback_is_changed_where_it_stands_and_left_out_of_the_pass() -> None:
     steps = (vm(Op.UPDATE, "a"), vm(Op.CREATE, "b"))
-    there = away(*steps, at=(name("a"),))
+    there = away(*steps)
     lab = Lab()
     lab.up(*steps, away=there)
-    assert lab.asked == [("up", f"-{name('a')}", True)]
-    assert there.calls == [("change", [f"{name('a')} in us-east1-c"])]
+    assert lab.asked == [("up", f"-{A0}", True)]
+    assert there.calls == [("change", [AT_A])]
     assert lab.bad == {}
-    stuck = away(*steps, at=(name("a"),), stuck={f"{name('a')} in us-east1-c": "403"})
+    stuck = away(*steps, stuck={AT_A: "403"})
     lab.up(*steps, away=stuck)
-    assert lab.bad[name("a")] == (Status.FAILED, "403")
+    assert lab.bad[A0] == (Status.FAILED, "403")
 
 
 def test_a_vm_at_a_fallback_goes_once_its_slot_is_gone_or_stands_at_home() -> None:
     steps = (vm(Op.DELETE, "a"), vm(Op.CREATE, "b"), vm(Op.SAME, "c"))
-    there = away(*steps, at=(name("a"), name("b"), name("c")))
+    there = away(*steps, at=(A0, B0, C0))
     lab = Lab()
     lab.up(*steps, away=there, bounds=())
-    both = [f"{name('a')} in us-east1-c", f"{name('b')} in us-east1-c"]
-    assert there.calls == [("change", []), ("delete", both)]
-    assert len(lab.said) == 1
-    assert lab.said[0].startswith("deleting 2 VMs (")
-    assert lab.said[0].endswith("), at fallbacks")
-    failed = away(*steps, at=(name("a"), name("b")))
-    lab = Lab(failing={name("b"): "no more capacity"})
+    assert there.calls == [("change", []), ("delete", [AT_A, AT_B])]
+    (said,) = lab.said
+    assert re.fullmatch(r"deleting 2 VMs \(.*\), at fallbacks", said)
+    failed = away(*steps, at=(A0, B0))
+    lab = Lab(failing={B0: "no more capacity"})
     lab.up(*steps, away=failed, bounds=())
-    assert failed.calls == [("change", []), ("delete", both[:1])], "the one at its fallback serves on"
+    assert failed.calls == [("change", []), ("delete", [AT_A])], "the one at its fallback serves on"
     lab = Lab()
     home = (vm(Op.CREATE, "a"),)
-    lab.up(*home, away=away(*home, at=(name("a"),)), bounds=(), at_once=False)
-    assert lab.held == [(False, [], [name("a")], [], False), (True, [name("a")], [], [name("a")], False)]
+    lab.up(*home, away=away(*home), bounds=(), at_once=False)
+    assert lab.held == [(False, [], [A0], [], False), (True, [A0], [], [A0], False)]
 
 
 def test_one_that_cannot_be_deleted_at_its_fallback_is_a_failure_of_its_slot() -> None:
     steps = (vm(Op.DELETE, "a"), vm(Op.CREATE, "b"))
-    at = f"{name('a')} in us-east1-c"
-    there = away(*steps, at=(name("a"),), stuck={at: "403"})
+    there = away(*steps, stuck={AT_A: "403"})
     lab = Lab()
     lab.up(*steps, away=there, bounds=())
-    assert lab.bad[name("a")] == (Status.FAILED, "it stands in us-east1-c: 403")
-    assert lab.blamed == [f"{at} could not be deleted: 403; mend that and {AGAIN}"]
+    assert lab.bad[A0] == (Status.FAILED, "it stands in us-east1-c: 403")
+    assert lab.blamed == [f"{AT_A} could not be deleted: 403; mend that and {AGAIN}"]
     home = (vm(Op.CREATE, "a"),)
-    lab.up(*home, away=away(*home, at=(name("a"),), stuck={at: "403"}), bounds=())
+    lab.up(*home, away=away(*home, stuck={AT_A: "403"}), bounds=())
     assert lab.bad == {}, "it stands at home"
 
 
@@ -314,12 +307,12 @@ def test_one_that_goes_first_at_its_fallback_is_not_waited_for_with_what_goes_la
     made = vm(Op.CREATE, "b")
     made = replace(made, new_inputs={**(made.new_inputs or {}), "zone": "us-east1-c"})
     steps = (vm(Op.DELETE, "a"), made, vm(Op.DELETE, "m"))
-    there = away(*steps, at=(name("a"),), scheduling={"reserved": True})
+    there = away(*steps, schedulingConfig={"reserved": True})
     lab = Lab()
     lab.up(*steps, away=there, bounds=(here,), at_once=False)
-    assert lab.held == [(False, [name("a")], [name("m")], [], True), (True, [name("m")], [], [], False)]
-    assert lab.said[0] == f"phase 1 of 3, shrink: deleting 1 VM ({name('a')} in us-east1-c)"
-    assert [calls for verb, calls in there.calls if verb == "delete"] == [[f"{name('a')} in us-east1-c"]], "once"
+    assert lab.held == [(False, [A0], [name("m")], [], True), (True, [name("m")], [], [], False)]
+    assert lab.said[0] == f"phase 1 of 3, shrink: deleting 1 VM ({AT_A})"
+    assert [calls for verb, calls in there.calls if verb == "delete"] == [[AT_A]], "once"
     assert lab.bad == {}
 
 
@@ -328,31 +321,27 @@ def test_one_that_goes_first_at_its_fallback_is_not_waited_for_with_what_goes_la
 
 def test_a_slot_whose_vm_stands_at_a_fallback_has_none_at_home() -> None:
     steps = (vm(Op.UPDATE, "a"), vm(Op.DELETE, "b"), vm(Op.SAME, "c"))
-    there = away(*steps, at=(name("a"), name("b")))
-    before, after = fleets(Plan(stack="ci", engine="fake", cloud="local", steps=steps), there)
-    at_a, at_b = (f"{name(pool)} in us-east1-c" for pool in "ab")
-    assert (before.keys(), after.keys()) == ({at_a, at_b, name("c")}, {at_a, name("c")})
-    assert before[at_a].zone == "us-east1-c"
+    there = away(*steps, at=(A0, B0))
+    before, after = fleets(plan(*steps), there)
+    assert (before.keys(), after.keys()) == ({AT_A, AT_B, C0}, {AT_A, C0})
+    assert before[AT_A].zone == "us-east1-c"
 
 
 def test_a_vm_at_a_fallback_that_google_took_back_holds_no_chips() -> None:
     steps = (vm(Op.DELETE, "a"),)
-    before, _ = fleets(
-        Plan(stack="ci", engine="fake", cloud="local", steps=steps), away(*steps, at=(name("a"),), state="PREEMPTED")
-    )
+    before, _ = fleets(plan(*steps), away(*steps, state="PREEMPTED"))
     assert before == {}
 
 
 def test_what_goes_draws_as_the_cloud_says_and_what_stays_as_the_state_does() -> None:
     steps = (vm(Op.DELETE, "a"), vm(Op.REPLACE, "b"), vm(Op.SAME, "c"))
     home = {each.name: {"acceleratorType": "v5litepod-8", "zone": "elsewhere"} for each in steps}
-    plan = Plan(stack="ci", engine="fake", cloud="local", steps=steps)
-    before, after = fleets(plan, Fallbacks(None, (), plan, home))
+    before, after = fleets(plan(*steps), Fallbacks(None, (), plan(*steps), home))
     assert {each: (found.chips, found.zone) for each, found in before.items()} == {
-        name("a"): (8, ZONE),
-        name("b"): (8, ZONE),
-        name("c"): (4, ZONE),
+        A0: (8, ZONE),
+        B0: (8, ZONE),
+        C0: (4, ZONE),
     }
     same = vm(Op.REPLACE, "b")
-    before, after = fleets(Plan(stack="ci", engine="fake", cloud="local", steps=(same,)), Fallbacks())
-    assert before[name("b")] != after[name("b")], "it is replaced whatever differs"
+    before, after = fleets(plan(same), Fallbacks())
+    assert before[B0] != after[B0], "it is replaced whatever differs"

@@ -47,12 +47,6 @@ def test_a_backend_url_wins_over_the_home(tmp_path: Path, cloud: TestCloud) -> N
     assert not (tmp_path / "home").exists()
 
 
-def test_a_backend_that_is_no_folder_is_refused(tmp_path: Path) -> None:
-    engine = EmbeddedEngine(_request(tmp_path, None), environ={"PULUMI_BACKEND_URL": "gs://bucket"})
-    with pytest.raises(EngineError, match="only file:// backends"):
-        engine.outputs()
-
-
 def test_an_unknown_target_is_an_error_and_no_plan(tmp_path: Path, cloud: TestCloud) -> None:
     request = _request(tmp_path, cloud.url, targets=("urn:pulumi:ci::tidepool::x:y:Z::nobody",))
     with pytest.raises(EngineError, match="no such resource"):

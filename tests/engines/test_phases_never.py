@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -66,42 +67,6 @@ def marks() -> Iterator[Counter[str]]:
         yield watch(patch)
 
 
-def becomes(
-    cloud: TestCloud,
-    marks: Counter[str],
-    before: Pools,
-    after: Pools,
-    spare: dict[str, int],
-    others: int,
-    stuck: int,
-    waits: bool,
-) -> None:
-    """One fleet becomes another; first with that many VMs that cannot be deleted, then without.
-
-    waits: whether what goes stands until what is new is made.
-    """
-    hold = nothing_runs if waits else None
-    marks.clear()
-    bounds = bounds_of(before, after, spare, others)
-    with stack_at(cloud) as stack:
-        for each in bounds:
-            declare(cloud, each)
-        assert not stack.up(before, *bounds).failed
-        faulty = stack.phases(after, *bounds).first[:stuck]
-        for name in faulty:
-            cloud.control.fail("error", code=403, message="not yours", method="*.nodes.delete", name=name)
-        run = stack.up(after, *bounds, hold=hold)
-        assert run.failed == bool(faulty)
-        assert {*vms(run, Status.FAILED)} == {*faulty}, "nothing fails but what was made to"
-        cloud.control.mend()
-        if faulty:
-            assert not stack.up(after, *bounds, hold=hold).failed
-        assert stack.standing() == declared(after)
-        assert vms(stack.preview(after)) == {}
-        assert refusals(cloud) == []
-        assert all(marks[kind] + each.others <= each.limit.chips for kind, each in zip(KINDS, bounds, strict=True))
-
-
 @settings(deadline=None, max_examples=3)
 @given(FLEET, FLEET, SPARE, OTHERS, st.integers(0, 2), st.booleans())
 @example(TIGHT, GROWN, NO_SPARE, 0, 0, False)
@@ -119,20 +84,35 @@ def test_no_limit_is_passed_at_any_instant(
     stuck: int,
     waits: bool,
 ) -> None:
-    becomes(quick_cloud, marks, before, after, spare, others, stuck, waits)
+    """One fleet becomes another; first with that many VMs that cannot be deleted, then without.
+
+    waits: whether what goes stands until what is new is made.
+    """
+    hold = nothing_runs if waits else None
+    marks.clear()
+    bounds = bounds_of(before, after, spare, others)
+    with stack_at(quick_cloud) as stack:
+        for each in bounds:
+            declare(quick_cloud, each)
+        assert not stack.up(before, *bounds).failed
+        faulty = stack.phases(after, *bounds).first[:stuck]
+        for name in faulty:
+            quick_cloud.control.fail("error", code=403, message="not yours", method="*.nodes.delete", name=name)
+        run = stack.up(after, *bounds, hold=hold)
+        assert run.failed == bool(faulty)
+        assert {*vms(run, Status.FAILED)} == {*faulty}, "nothing fails but what was made to"
+        quick_cloud.control.mend()
+        if faulty:
+            assert not stack.up(after, *bounds, hold=hold).failed
+        assert stack.standing() == declared(after)
+        assert vms(stack.preview(after)) == {}
+        assert refusals(quick_cloud) == []
+        assert all(marks[kind] + each.others <= each.limit.chips for kind, each in zip(KINDS, bounds, strict=True))
 
 
-@pytest.mark.heavy
-@settings(deadline=None, max_examples=400)
-@given(FLEET, FLEET, SPARE, OTHERS, st.integers(0, 4), st.booleans())
-def test_no_limit_is_passed_at_any_instant_in_many_more_fleets(
-    quick_cloud: TestCloud,
-    marks: Counter[str],
-    before: Pools,
-    after: Pools,
-    spare: dict[str, int],
-    others: int,
-    stuck: int,
-    waits: bool,
-) -> None:
-    becomes(quick_cloud, marks, before, after, spare, others, stuck, waits)
+once: Any = test_no_limit_is_passed_at_any_instant
+test_no_limit_is_passed_in_many_more_fleets = pytest.mark.heavy(
+    settings(deadline=None, max_examples=400)(
+        given(FLEET, FLEET, SPARE, OTHERS, st.integers(0, 4), st.booleans())(once.hypothesis.inner_test)
+    )
+)

@@ -65,15 +65,6 @@ def masked(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_every_type_that_a_stack_declares_has_a_way_back_into_the_state(
-    lab: tuple[Path, TestCloud], stack: str
-) -> None:
-    declared = {urns.type_of(urn) for urn in resources(*lab, stack)}
-    served = {each for each in declared if each.startswith("gcp:")}
-    assert served <= IMPORT_IDS.keys() | REPEATABLE
-
-
-@pytest.mark.parametrize("stack", STACKS)
 def test_all_that_was_forgotten_is_in_the_state_again_after_one_up(lab: tuple[Path, TestCloud], stack: str) -> None:
     root, cloud = lab
     before, (last, *_) = resources(*lab, stack), cloud.control.log(limit=1)
