@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import logging
 
 
-@pytest.fixture
-def client(google):
+def test_entries_are_listed_by_resource_and_time_a_page_at_a_time(google):
     options = {"api_endpoint": google.url}
-    made = logging.Client(
+    client = logging.Client(
         project="client-lab", credentials=AnonymousCredentials(), _use_grpc=False, client_options=options
     )
-    yield made
-    made.close()
-
-
-def test_entries_are_listed_by_resource_and_time_a_page_at_a_time(client):
     log = client.logger("serial")
     for second, vm in ((2, "a"), (1, "a"), (3, "b")):
         resource = logging.Resource(type="tpu_worker", labels={"node_id": vm})
@@ -34,3 +27,4 @@ def test_entries_are_listed_by_resource_and_time_a_page_at_a_time(client):
     newest = client.list_entries(filter_=of_all, order_by=logging.DESCENDING, max_results=2)
     assert [each.payload for each in newest] == ["b3", "a2"]
     assert len(list(client.list_entries(filter_=of_a))) == 2
+    client.close()
