@@ -10,27 +10,12 @@ import time
 from typing import Any
 
 import pytest
-from pulumi import ResourceOptions
 
 from bench.engine.provider import CancelledError, PartialError, ProviderError
 from bench.tests.engine.fake import FakeProvider, Vm
-from bench.tests.engine.world import World, ops, problems, step
+from bench.tests.engine.world import World, ops, step
 from infra.model.errors import EngineError
 from infra.model.plan import Diagnostic
-
-
-def test_without_continue_on_error_nothing_new_begins(world: World) -> None:
-    world.run(lambda: Vm("old"))
-    world.cloud.failing["create vm/bad"] = "no more capacity"
-
-    def program() -> None:
-        bad = Vm("bad")
-        Vm("next", opts=ResourceOptions(depends_on=[bad]))
-
-    world.program = program
-    plan = world.up()
-    assert problems(plan)[0] == "no more capacity"
-    assert set(world.cloud.things) == {"vm/old"}
 
 
 def _half_made(id_: str, outputs: dict[str, Any]) -> PartialError:

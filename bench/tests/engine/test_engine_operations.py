@@ -12,7 +12,7 @@ import pytest
 from pulumi import Alias, CustomTimeouts, ResourceOptions
 
 from bench.tests.engine.fake import NET, FakeProvider, Group, Net, Vm
-from bench.tests.engine.world import World, ops, problems, step, verify
+from bench.tests.engine.world import World, ops, problems
 
 
 def fleet(*names: str, **props: object):
@@ -43,31 +43,6 @@ def test_a_generated_name_is_made_before_the_old_one_goes(world: World) -> None:
     assert verbs[1] == f"delete {old}"
     assert ops(plan) == {"net": "replace"}
     assert len(world.checkpoint["resources"]) == 3
-
-
-def test_what_hangs_on_a_resource_deleted_first_goes_with_it(world: World) -> None:
-    def program(size: str):
-        def declare() -> None:
-            net = Net("net", fixed="fixed", size=size, opts=ResourceOptions(delete_before_replace=True))
-            Vm("a", net=net.link)
-            Vm("loose", opts=ResourceOptions(depends_on=[net]))
-
-        return declare
-
-    world.run(program("small"))
-    world.cloud.requests.clear()
-    world.program = program("big")
-    assert ops(world.preview()) == {"net": "replace", "a": "replace"}
-    plan = world.run(program("big"))
-    assert ops(plan) == {"net": "replace", "a": "replace"}
-    assert step(plan, "a").replace_reasons == ("net",)
-    assert world.cloud.verbs("create", "delete") == [
-        "delete vm/a",
-        "delete net/fixed",
-        "create net/fixed",
-        "create vm/a",
-    ]
-    verify(world.checkpoint)
 
 
 def test_deletes_come_after_creates_and_dependents_go_first(world: World) -> None:
@@ -164,14 +139,6 @@ def test_config_reaches_the_program_and_the_default_provider(world: World) -> No
     world.run(program)
     assert seen == {"pools": ["x"]}
     assert world.state["default_1_0_0"]["inputs"] == {"region": "r", "version": "1.0.0"}
-
-
-def test_default_providers_are_in_no_plan_and_in_no_count(world: World) -> None:
-    world.program = lambda: Vm("a")
-    runs = [world.preview(), world.up(), world.preview(), world.refresh(), world.destroy()]
-    assert [[step.name for step in run.steps if step.name.startswith("default")] for run in runs] == [[]] * 5
-    assert runs[1].summary["create"] == 2  # the stack and its VM
-    assert "resources" not in world.checkpoint
 
 
 @pytest.mark.parametrize("noted", [{}, {"__internal": {}}], ids=["ours", "the official CLI's"])
