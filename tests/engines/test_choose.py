@@ -85,14 +85,15 @@ def test_what_needs_no_engine_asks_for_credentials_where_google_is_meant() -> No
         choose_cloud(BARE, CloudName.GOOGLE)
 
 
-def test_an_empty_machine_has_nothing(tmp_path: Path) -> None:
-    machine = observe({"HOME": str(tmp_path)}, lambda _: None, kind=tmp_path / "absent")
-    assert machine == Machine(plugin="fetched by the pulumi CLI")
-
-
-def test_a_plugin_that_may_not_be_fetched_is_absent(tmp_path: Path) -> None:
-    environ = {"HOME": str(tmp_path), "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true"}
-    assert observe(environ, lambda _: None, kind=tmp_path / "absent").plugin is None
+@pytest.mark.parametrize(
+    ("environ", "plugin"),
+    [({}, "fetched by the pulumi CLI"), ({"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true"}, None)],
+)
+def test_an_empty_machine_has_at_most_a_plugin_that_may_be_fetched(
+    tmp_path: Path, environ: dict[str, str], plugin: str | None
+) -> None:
+    machine = observe({"HOME": str(tmp_path), **environ}, lambda _: None, kind=tmp_path / "absent")
+    assert machine == Machine(plugin=plugin)
 
 
 def test_a_full_machine_is_seen_through_its_files(tmp_path: Path) -> None:
