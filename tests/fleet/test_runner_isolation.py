@@ -256,15 +256,7 @@ def possible(*command: str) -> bool:
 def test_jobs_do_not_reach_the_metadata_server_and_all_else_as_before(
     tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
-    for name in ("ip", "ip6tables", "iptables", "nsenter", "setpriv", "unshare"):
-        tool(name)
-    if not possible("unshare", "-n", "bash", "-c", TRIAL):
-        lacking("this machine makes no network namespaces with iptables")
-    (tmp_path / "proc/net").mkdir(parents=True)
-    (tmp_path / "proc/net/if_inet6").touch()
-    before, after = walled(NETWORK, tmp_path, "10.0.0.2")
-    assert not [line for line in before if "refused" in line], "without the wall everything is open"
-    assert [line for line in after if "refused" in line] == [
+    assert walled(NETWORK, tmp_path, tool, "10.0.0.2") == [
         "container is refused 169.254.169.254/80",
         "runner-user is refused 169.254.169.254/80",
         "container is refused 10.0.0.1/22",
@@ -280,21 +272,12 @@ def test_jobs_do_not_reach_the_metadata_server_and_all_else_as_before(
         "runner-user is refused 10.0.0.2/22",
         "runner-user is refused ::1/22",
     ]
-    assert len(after) == len(before)
 
 
 def test_jobs_on_a_slice_of_several_hosts_reach_those_and_no_other_vm(
     tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
-    for name in ("ip", "ip6tables", "iptables", "nsenter", "setpriv", "unshare"):
-        tool(name)
-    if not possible("unshare", "-n", "bash", "-c", TRIAL):
-        lacking("this machine makes no network namespaces with iptables")
-    (tmp_path / "proc/net").mkdir(parents=True)
-    (tmp_path / "proc/net/if_inet6").touch()
-    before, after = walled(SLICE, tmp_path, "10.0.0.2", "10.0.0.3")
-    assert not [line for line in before if "refused" in line], "without the wall everything is open"
-    assert [line for line in after if "refused" in line] == [
+    assert walled(SLICE, tmp_path, tool, "10.0.0.2", "10.0.0.3") == [
         "job is refused 169.254.169.254/80",
         "job is refused 10.0.0.4/2222",
         "job is refused 172.17.0.2/8080",
@@ -303,11 +286,16 @@ def test_jobs_on_a_slice_of_several_hosts_reach_those_and_no_other_vm(
         "stranger is refused 10.0.0.2/2222",
         "stranger is refused fd00:3::2/2222",
     ]
-    assert len(after) == len(before)
 
 
-def walled(network: str, root: Path, *hosts: str) -> tuple[list[str], list[str]]:
-    """Who reaches what before and after the step on a VM whose slice has these hosts."""
+def walled(network: str, root: Path, tool: Callable[[str], str], *hosts: str) -> list[str]:
+    """What is refused after the step, and was open before it, on a VM whose slice has these hosts."""
+    for name in ("ip", "ip6tables", "iptables", "nsenter", "setpriv", "unshare"):
+        tool(name)
+    if not possible("unshare", "-n", "bash", "-c", TRIAL):
+        lacking("this machine makes no network namespaces with iptables")
+    (root / "proc/net").mkdir(parents=True)
+    (root / "proc/net/if_inet6").touch()
     own = root / "var/lib/tidepool/own"
     own.mkdir(parents=True)
     (own / "endpoints").write_text(",".join(f"unknown:unknown:{host}" for host in hosts))
@@ -321,7 +309,9 @@ def walled(network: str, root: Path, *hosts: str) -> tuple[list[str], list[str]]
     )
     assert done.returncode == 0, done.stderr
     before, after = (part.splitlines() for part in done.stdout.split("walled\n"))
-    return before, after
+    assert len(after) == len(before)
+    assert not [line for line in before if "refused" in line], "without the wall everything is open"
+    return [line for line in after if "refused" in line]
 
 
 def test_a_job_gets_nothing_of_the_vm_and_nothing_of_the_job_before(vm: Sandbox) -> None:
