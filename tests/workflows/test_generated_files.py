@@ -110,7 +110,7 @@ def test_an_edit_changes_what_its_golden_says(update_goldens: bool) -> None:
     found = [(edit["what"], *differences(before[edit["of"]], edited(edit))) for edit in EDITS]
     assert all(len(lines) > 1 for lines in found)
     text = "".join("\n".join((f"## {what}", *lines, "", "")) for what, *lines in found)
-    compared(FOLDER / "golden" / "edits.txt", text, update_goldens)
+    compared(FOLDER / "golden" / "edits.txt", re.sub(r"(/actions/[a-z-]+)@.*", r"\1@PIN", text), update_goldens)
 
 
 def test_a_mistake_is_refused_at_its_place_in_the_words_of_the_golden(update_goldens: bool) -> None:
