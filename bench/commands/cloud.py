@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from bench.cloud import daemon
-from bench.commands import builds, clusters, fleet, listed
+from bench.commands import builds, clusters, fleet, listed, table
 from bench.operations import cloud as process
 from bench.operations import control
 from infra.cli import options
@@ -141,8 +143,16 @@ def fail(*, kind: str | None, lasting: float | None, mend_all: bool, **rule: Any
     cloud = control.running()
     if mend_all:
         cloud.mend()
+    faults = cloud.faults()
     shown = ("id", "kind", "method", "zone", "accelerator", "name", "running", "code", "seconds", "count", "until")
-    return listed("faults", cloud.faults(), *shown)
+    return {"faults": faults}, table("faults", [_told(each) for each in faults], *shown)
+
+
+def _told(fault: Mapping[str, Any]) -> dict[str, Any]:
+    """A fault without the fields that its kind does not use, and its end as a date."""
+    until = fault["until"] and f"{datetime.fromtimestamp(fault['until'], UTC):%F %T}"
+    code = fault["code"] if fault["kind"] == "error" else None
+    return {**fault, "code": code, "seconds": fault["seconds"] or None, "until": until}
 
 
 @command.command()

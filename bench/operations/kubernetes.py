@@ -18,8 +18,8 @@ def config_of(cluster: str) -> str:
     served = {each["cluster"].rpartition("/")[2]: each for each in running().clusters()}
     fitting = [name for name in served if cluster in ("", name)]
     if len(fitting) != 1:
-        known = ", ".join(served) or "none"
-        raise Refusal(f"{cluster or 'no name'} fits {len(fitting)} clusters; there are: {known}")
+        there = f"name one of {', '.join(served)}" if served else "create a cluster first"
+        raise Refusal(f"{cluster or 'no name'} fits {len(fitting)} clusters. Fix: {there}")
     return yaml.safe_dump(kubeconfig(served[fitting[0]]), sort_keys=False).rstrip()
 
 

@@ -30,7 +30,7 @@ ANSWERED = (
     # Words, and what is printed; in order, on one cloud.
     ("fail error --zone us-west4-a --code 429 --count 3", "1   error  us-west4-a  429"),
     ("fail --mend-all", "no faults\n"),
-    ("fail hang --method *.delete --late 2h --count 1", "hang  *.delete  503   7200.0   1\n"),
+    ("fail hang --method *.delete --late 2h --count 1", "hang  *.delete  7200.0   1\n"),
     ("fail missing --probability 0.5 --seed 7", "missing"),
     ("fail unreachable --zone us-west4-* --for 10m", "us-west4-*"),
     ("fail rate --per-minute 0", "rate"),
