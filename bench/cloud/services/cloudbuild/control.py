@@ -29,8 +29,7 @@ def push(
     """
     if not _REPOSITORY.fullmatch(repository):
         raise invalid(f"'{repository}' is not a repository: write OWNER/NAME.")
-    if not re.fullmatch(r"([0-9a-f]{40})?", commit):
-        raise invalid(f"'{commit}' is not a commit: write its forty hexadecimal digits.")
+    _check_commit(commit)
     commit = commit or firing.made_up(f"{repository} {cloud.store.next_number('push')}")
     push = firing.PushedCommits(repository=repository, commit=commit, changed=tuple(changed), branch=branch, tag=tag)
     outcomes = firing.on_push(cloud, push)
@@ -59,9 +58,16 @@ def pushed(cloud: Cloud, repository: str, branch: str, *, commit: str = "") -> l
 
     commit: one that came to it just now, for which no trigger is asked.
     """
+    _check_commit(commit)
     if commit:
         firing.note(cloud, repository, branch, commit)
     return firing.history(cloud, repository, branch)
+
+
+def _check_commit(commit: str) -> None:
+    """Raises 400 for what is neither a commit nor empty."""
+    if not re.fullmatch(r"([0-9a-f]{40})?", commit):
+        raise invalid(f"'{commit}' is not a commit: write its forty hexadecimal digits.")
 
 
 @obeys

@@ -180,12 +180,11 @@ def _write(call: ApiCall, bucket_name: str, name: str, fields: JsonObject, conte
 
 def _end(cloud: Cloud, held: Resource) -> None:
     """The live object ends: a bucket with versions keeps it as noncurrent."""
-    data = cloud.store.data(held.kind, held.name)
-    cloud.store.delete(held.kind, held.name)
     if bucket(cloud, held.body["bucket"]).body["fields"].get("versioning", {}).get("enabled"):
-        body = {**held.body, "timeDeleted": timestamp(cloud.now)}
+        body, data = {**held.body, "timeDeleted": timestamp(cloud.now)}, cloud.store.data(held.kind, held.name)
         name = _noncurrent_name(held.name, held.body["generation"])
         cloud.store.insert(NONCURRENT, name, body, now=cloud.now, data=data)
+    cloud.store.delete(held.kind, held.name)
 
 
 def _noncurrent_name(name: str, generation: int) -> str:
